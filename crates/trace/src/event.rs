@@ -1,0 +1,492 @@
+//! The one event type. A run is the sequence of its records: what was put in, what was decided and
+//! what was measured. Live views, reports and replay are folds over it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::{
+    AttemptNo, CTime, ClockKind, CommandId, Hello, LaunchId, Reply, RunId, Tail, WTime, WorkerId,
+};
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When it was decided or handled, C. Never decreases within a journal.
+    pub at: CTime,
+    /// What.
+    pub event: Event,
+}
+
+/// A wave's number within its run, from 0 in the order of the job file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct WaveId(pub u32);
+
+/// A state's number within its run; [`Event::StateNamed`] tells its wave and name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct StateId(pub u32);
+
+impl fmt::Display for WaveId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What happened. Stamps named `t0`, `t3`, `tcp`, `tls`, `end` are C, of the moment itself; the
+/// record's own `at` is when the coordinator handled it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The first record of every journal.
+    RunStarted(Box<RunStarted>),
+    /// A number that later records use for a state.
+    StateNamed {
+        /// The number.
+        state: StateId,
+        /// The wave whose program has it.
+        wave: WaveId,
+        /// The name.
+        name: String,
+    },
+    /// A wave's workers are about to be launched.
+    WaveStarted {
+        /// Which.
+        wave: WaveId,
+        /// Its name.
+        name: String,
+        /// Its first worker; the others follow.
+        first_worker: WorkerId,
+        /// How many workers it has.
+        workers: u32,
+        /// How many items its workers take; 0 without a queue.
+        items: u64,
+    },
+    /// All of a wave's workers have ended.
+    WaveEnded {
+        /// Which.
+        wave: WaveId,
+    },
+    /// An attempt begins: the launcher is asked for it.
+    Requested {
+        /// The attempt, as all later records name it.
+        launch: LaunchId,
+        /// Its worker.
+        worker: WorkerId,
+        /// Its number within the worker.
+        attempt: AttemptNo,
+        /// Its wave.
+        wave: WaveId,
+    },
+    /// The launcher's engine took it.
+    Accepted {
+        /// Which.
+        launch: LaunchId,
+        /// When, C.
+        accepted: CTime,
+        /// The engine's name for it (pid, job id, request id).
+        engine_id: String,
+    },
+    /// The launcher could not start it.
+    NotLaunched {
+        /// Which.
+        launch: LaunchId,
+        /// Why, and the cure.
+        error: String,
+    },
+    /// Its hello was accepted.
+    Joined(Box<Joined>),
+    /// It was given an item of its wave's queue.
+    ItemGiven {
+        /// To whom.
+        launch: LaunchId,
+        /// The item's number in the queue.
+        item: u64,
+        /// The item's value, as JSON.
+        value_json: String,
+    },
+    /// Its machine entered or left a state. `None` is outside of all states.
+    Transition {
+        /// Whose.
+        launch: LaunchId,
+        /// Path of the lane.
+        lane: Vec<u32>,
+        /// The state left.
+        from: Option<StateId>,
+        /// The state entered.
+        to: Option<StateId>,
+        /// Why.
+        cause: Cause,
+    },
+    /// A command was decided upon.
+    Queued(Box<Queued>),
+    /// A command's first byte is about to go to TLS.
+    Sent {
+        /// To whom.
+        launch: LaunchId,
+        /// Which command.
+        id: CommandId,
+        /// t0, C.
+        t0: CTime,
+    },
+    /// A command's reply is there.
+    Replied {
+        /// Whose.
+        launch: LaunchId,
+        /// t3: after its last byte was read, C.
+        t3: CTime,
+        /// The reply; outputs are empty unless the command failed or the program reads them, while
+        /// `total_bytes` always tells how long they were.
+        reply: Box<Reply>,
+    },
+    /// A heartbeat's answer is there: an exchange like that of a command.
+    Pulse {
+        /// Whose.
+        launch: LaunchId,
+        /// Its number.
+        seq: u64,
+        /// t0, C.
+        t0: CTime,
+        /// t3, C.
+        t3: CTime,
+        /// a, W.
+        received: WTime,
+        /// b, W.
+        encoded: WTime,
+        /// BOOTTIME − MONOTONIC at the worker, in nanoseconds.
+        clock_gap_ns: i64,
+    },
+    /// The worker's ticker found a gap.
+    Stalled {
+        /// Whose.
+        launch: LaunchId,
+        /// Last tick before, W.
+        from: WTime,
+        /// First tick after, W.
+        to: WTime,
+    },
+    /// A connected worker has not answered several heartbeats, or does so again.
+    Frozen {
+        /// Whose.
+        launch: LaunchId,
+        /// Its last sign of life before, C.
+        since: CTime,
+        /// Whether it is back.
+        thawed: bool,
+    },
+    /// The program itself waits, until the attempt's next command is queued or quit.
+    Waiting {
+        /// Whose.
+        launch: LaunchId,
+        /// For what.
+        reason: WaitReason,
+    },
+    /// A deadline was reached.
+    TimerFired {
+        /// Which.
+        timer: Timer,
+        /// Of which attempt; `None` for those of the run.
+        launch: Option<LaunchId>,
+    },
+    /// Why an attempt has no result.
+    Failure(Box<Failure>),
+    /// An attempt's last record.
+    Ended {
+        /// Which.
+        launch: LaunchId,
+        /// When, C.
+        end: CTime,
+        /// Its last sign of life, C; of one that never joined, when it was requested.
+        last_sign: CTime,
+        /// What ended it.
+        cause: EndCause,
+        /// What came of it.
+        outcome: AttemptOutcome,
+    },
+    /// Part of the job's answer, shown at the end.
+    Printed {
+        /// Whose.
+        launch: LaunchId,
+        /// The text, as bytes.
+        text: Vec<u8>,
+    },
+    /// What a store listed for a wave's items.
+    Listed {
+        /// For which wave.
+        wave: WaveId,
+        /// The keys, sorted by bytes.
+        keys: Vec<String>,
+    },
+    /// How the coordinator itself is doing, about once a second.
+    Sample(Box<Sample>),
+    /// The run was told to stop.
+    Cancelled {
+        /// By what (a signal's name, a command).
+        cause: String,
+    },
+    /// The end of a command's output; in the outputs' file, never in the journal itself.
+    Output {
+        /// Whose.
+        launch: LaunchId,
+        /// Of which command.
+        id: CommandId,
+        /// Which stream.
+        stream: Stream,
+        /// Its end.
+        tail: Tail,
+    },
+    /// The last record of a run that ended by itself.
+    RunEnded {
+        /// How.
+        status: RunStatus,
+    },
+}
+
+/// What is known when a run starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunStarted {
+    /// The run's id.
+    pub run: RunId,
+    /// The job's name.
+    pub job: String,
+    /// The launcher's name.
+    pub launcher: String,
+    /// Wall time at C = 0, in nanoseconds since 1970; the only one that a run stores.
+    pub wall_ns: u64,
+    /// The coordinator's boot id; a worker with the same one, and the same time namespace, has the
+    /// very same clock.
+    pub boot_id: String,
+    /// The coordinator's time namespace.
+    pub time_namespace: String,
+    /// Which clock C is.
+    pub clock: ClockKind,
+    /// Bound of |dW/dC − 1| for workers whose clock is another, in ppm.
+    pub rate_bound_ppm: u32,
+    /// Seed of all that is random in decisions.
+    pub seed: u64,
+    /// Version of the program.
+    pub version: String,
+    /// The job file as given.
+    pub job_text: Vec<u8>,
+    /// Options given beside the job file, as JSON.
+    pub options_json: String,
+    /// BOOTTIME − MONOTONIC of the coordinator at C = 0, in nanoseconds.
+    pub clock_gap_ns: i64,
+}
+
+/// A worker that joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// Which attempt.
+    pub launch: LaunchId,
+    /// The connection was accepted, C.
+    pub tcp: CTime,
+    /// TLS was done, C.
+    pub tls: CTime,
+    /// t3 of the hello, C.
+    pub t3: CTime,
+    /// The hello.
+    pub hello: Hello,
+}
+
+/// A command that was decided upon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// For whom.
+    pub launch: LaunchId,
+    /// Its number within the attempt.
+    pub id: CommandId,
+    /// Path of its lane.
+    pub lane: Vec<u32>,
+    /// Its state; `None` for those outside the program (`clean`, `quit`).
+    pub state: Option<StateId>,
+    /// Which visit of that state by this attempt, from 0.
+    pub visit: u32,
+    /// The command's name.
+    pub name: Cow<'static, str>,
+    /// What it was given; no secrets.
+    pub arguments: Vec<Vec<u8>>,
+    /// Whether it was sent before its predecessor's reply.
+    pub pipelined: bool,
+    /// Whether its lane goes on without it.
+    pub background: bool,
+}
+
+/// Why an attempt, or a launch, has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Whose.
+    pub launch: LaunchId,
+    /// In which state.
+    pub state: Option<StateId>,
+    /// At which command, if one is to blame.
+    pub command: Option<CommandId>,
+    /// That command's name, or what else failed.
+    pub name: String,
+    /// The error in words.
+    pub error: String,
+    /// The last lines of output, as bytes.
+    pub output: Vec<u8>,
+}
+
+/// One second of the coordinator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// CPU time of the coordinator's process so far, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Ready → handled since the last sample: median, in nanoseconds.
+    pub lag_p50_ns: u64,
+    /// The same: 99th percentile.
+    pub lag_p99_ns: u64,
+    /// The same: maximum.
+    pub lag_max_ns: u64,
+    /// Bytes received from workers so far.
+    pub bytes_in: u64,
+    /// Bytes sent to workers so far.
+    pub bytes_out: u64,
+    /// Connections now.
+    pub connections: u32,
+    /// Refused connections so far, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// BOOTTIME − MONOTONIC of the coordinator, in nanoseconds; a jump is a fault of C.
+    pub clock_gap_ns: i64,
+    /// How often the loop had to wait for the journal's writer so far.
+    pub journal_waits: u64,
+    /// How long, in nanoseconds.
+    pub journal_wait_ns: u64,
+}
+
+macro_rules! coded {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its number in the journal.
+            #[must_use]
+            pub const fn code(self) -> u32 {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            /// The one with this number in the journal.
+            #[must_use]
+            pub const fn from_code(code: u32) -> Option<Self> {
+                match code { $($code => Some(Self::$variant),)* _ => None }
+            }
+
+            /// Its name, as it is shown.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+coded! {
+    /// Why a machine moved.
+    Cause {
+        /// The program's beginning.
+        Start = 1 "start",
+        /// A step was done.
+        Done = 2 "done",
+        /// A step failed.
+        Failed = 3 "failed",
+        /// The attempt was ended from outside.
+        Stopped = 4 "stopped",
+    }
+}
+coded! {
+    /// What a program waits for outside of its commands.
+    WaitReason {
+        /// Its queue has no item now, but may get one back.
+        Item = 1 "item",
+        /// It is no longer needed.
+        Dismissal = 2 "dismissal",
+        /// A barrier.
+        Barrier = 3 "barrier",
+        /// An info of user code.
+        Info = 4 "info",
+        /// Other lanes.
+        Join = 5 "join",
+        /// A background command.
+        Await = 6 "await",
+    }
+}
+coded! {
+    /// Deadlines.
+    Timer {
+        /// A launched attempt has not connected.
+        Connect = 1 "connect_timeout",
+        /// An attempt's time is over.
+        Attempt = 2 "timeout",
+        /// A frozen worker is given up.
+        Frozen = 3 "frozen",
+        /// A worker that was told to quit is still there.
+        Quit = 4 "quit",
+        /// The run's time is over.
+        Run = 5 "run_timeout",
+        /// The time limit of a step or state is over.
+        Step = 6 "step timeout",
+    }
+}
+coded! {
+    /// What ended an attempt.
+    EndCause {
+        /// The connection closed.
+        Closed = 1 "connection closed",
+        /// The launcher told of its exit.
+        Exited = 2 "exited",
+        /// It gave no sign of life.
+        Silent = 3 "silent",
+        /// It did not connect in time.
+        NeverConnected = 4 "never connected",
+        /// The launcher could not start it.
+        NotLaunched = 5 "not launched",
+        /// What it sent broke the protocol.
+        Protocol = 6 "protocol broken",
+        /// The coordinator stopped.
+        Stopped = 7 "stopped",
+    }
+}
+coded! {
+    /// What came of an attempt.
+    AttemptOutcome {
+        /// Its program ended well.
+        Done = 1 "done",
+        /// A step failed.
+        Failed = 2 "failed",
+        /// It was ended from outside.
+        Killed = 3 "killed",
+        /// It vanished.
+        Lost = 4 "lost",
+        /// It never connected.
+        NeverConnected = 5 "never connected",
+        /// Another attempt won.
+        Superseded = 6 "superseded",
+        /// It was not needed.
+        Dismissed = 7 "dismissed",
+    }
+}
+coded! {
+    /// How a run ended.
+    RunStatus {
+        /// All workers done, or failures within what is allowed.
+        Done = 1 "done",
+        /// Some worker failed.
+        Failed = 2 "failed",
+        /// It was told to stop.
+        Interrupted = 3 "interrupted",
+    }
+}
+coded! {
+    /// A process's output.
+    Stream {
+        /// Standard output.
+        Stdout = 1 "stdout",
+        /// Standard error.
+        Stderr = 2 "stderr",
+    }
+}

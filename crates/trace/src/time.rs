@@ -1,0 +1,44 @@
+//! The coordinator's clock as a type of its own: it cannot be subtracted from a worker's.
+
+use std::fmt;
+use std::time::Duration;
+
+/// An instant C: nanoseconds since the run started, by the coordinator's CLOCK_MONOTONIC_RAW
+/// (CLOCK_MONOTONIC where there is none).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct CTime {
+    /// Nanoseconds since the run started.
+    pub ns: u64,
+}
+
+impl CTime {
+    /// The run's start.
+    pub const ZERO: Self = Self { ns: 0 };
+
+    /// The instant `ns` nanoseconds after the run's start.
+    #[must_use]
+    pub const fn from_ns(ns: u64) -> Self {
+        Self { ns }
+    }
+
+    /// Nanoseconds from `earlier` to here; 0 if `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.ns.saturating_sub(earlier.ns)
+    }
+
+    /// The instant `wait` later; the end of time if that overflows.
+    #[must_use]
+    pub fn after(self, wait: Duration) -> Self {
+        let wait = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            ns: self.ns.saturating_add(wait),
+        }
+    }
+}
+
+impl fmt::Debug for CTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "C{}", self.ns)
+    }
+}
