@@ -35,6 +35,11 @@ pub enum Action {
     },
     /// End another command of the same attempt.
     Cancel(CommandId),
+    /// Read the end of a file of the scratch folder; it comes back as the tail of standard output.
+    Print {
+        /// File within the scratch folder.
+        file: Vec<u8>,
+    },
     /// Empty the scratch folder, between items.
     Clean,
     /// Kill what runs, remove the scratch folder, answer and end.
@@ -98,6 +103,7 @@ impl Action {
             Self::Echo(_) => "echo",
             Self::Sleep { .. } => "sleep",
             Self::Cancel(_) => "cancel",
+            Self::Print { .. } => "print",
             Self::Clean => "clean",
             Self::Quit => "quit",
         }
@@ -121,6 +127,7 @@ impl Action {
             }
             Self::Put(put) => vec![put.file.clone(), put.key.clone().into_bytes()],
             Self::Echo(text) => vec![text.clone()],
+            Self::Print { file } => vec![file.clone()],
             Self::Sleep { duration_ns } => vec![format!("{duration_ns}ns").into_bytes()],
             Self::Cancel(target) => vec![target.to_string().into_bytes()],
             Self::Clean | Self::Quit => Vec::new(),
@@ -175,6 +182,7 @@ impl From<&Action> for wire::command::Action {
             Action::Sleep { duration_ns } => Self::Sleep(wire::Sleep {
                 duration_ns: *duration_ns,
             }),
+            Action::Print { file } => Self::Print(wire::Print { file: file.clone() }),
             Action::Cancel(target) => Self::Cancel(wire::Cancel { target: target.0 }),
             Action::Clean => Self::Clean(wire::Clean {}),
             Action::Quit => Self::Quit(wire::Quit {}),
@@ -242,6 +250,7 @@ impl TryFrom<wire::command::Action> for Action {
             wire::command::Action::Sleep(sleep) => Self::Sleep {
                 duration_ns: sleep.duration_ns,
             },
+            wire::command::Action::Print(print) => Self::Print { file: print.file },
             wire::command::Action::Cancel(cancel) => Self::Cancel(CommandId(cancel.target)),
             wire::command::Action::Clean(_) => Self::Clean,
             wire::command::Action::Quit(_) => Self::Quit,
