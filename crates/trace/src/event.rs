@@ -65,6 +65,15 @@ pub enum Event {
         /// Which.
         wave: WaveId,
     },
+    /// A wave will not start, because one that it comes after did not end well.
+    WaveSkipped {
+        /// Which.
+        wave: WaveId,
+        /// Its name.
+        name: String,
+        /// Why, in words.
+        reason: String,
+    },
     /// An attempt begins: the launcher is asked for it.
     Requested {
         /// The attempt, as all later records name it.

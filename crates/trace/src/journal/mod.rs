@@ -1,1 +1,49 @@
-//! Placeholder.
+//! The journal: one append-only file of checksummed records.
+//!
+//! ```text
+//! file   = magic (8) · version (4) · reserved (4) · entry*
+//! entry  = length (4) · crc32c of the payload (4) · crc32c of the eight bytes before (4) · payload
+//! payload = protobuf, `proto/journal.proto`
+//! ```
+//! Numbers are little endian. History: version 1 is the first. An entry that the end of the file
+//! cuts short is a torn tail: it was being written when the machine stopped, and nothing before it
+//! is touched. Anything else that does not check is damage, and is named with its place. The
+//! header has a checksum of its own so that a flipped length cannot pass for a torn tail.
+
+mod reader;
+mod writer;
+
+pub use reader::{JournalError, JournalReader, Next};
+pub use writer::{Journal, JournalWaits};
+
+const MAGIC: [u8; 8] = *b"musecjnl";
+const VERSION: u32 = 1;
+const FILE_HEADER_BYTES: usize = 16;
+const ENTRY_HEADER_BYTES: usize = 12;
+
+/// Longest payload of one entry, in bytes: a reply with two output tails and all its objects fits,
+/// and a damaged length cannot make a reader allocate more.
+pub const ENTRY_BYTES_MAX: usize = 32 << 20;
+
+fn file_header() -> [u8; FILE_HEADER_BYTES] {
+    let mut header = [0; FILE_HEADER_BYTES];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header
+}
+
+/// Appends `record` as an entry and returns its length in bytes.
+fn append_entry(out: &mut Vec<u8>, record: crate::Record) -> usize {
+    use prost::Message;
+    let start = out.len();
+    out.extend_from_slice(&[0; ENTRY_HEADER_BYTES]);
+    crate::wire::Record::from(record).encode_raw(out);
+    let payload = start + ENTRY_HEADER_BYTES;
+    let length = u32::try_from(out.len() - payload).unwrap_or(u32::MAX);
+    let crc = crc32c::crc32c(&out[payload..]);
+    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    out[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
+    let header_crc = crc32c::crc32c(&out[start..start + 8]);
+    out[start + 8..payload].copy_from_slice(&header_crc.to_le_bytes());
+    out.len() - start
+}
