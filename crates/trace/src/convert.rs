@@ -66,6 +66,11 @@ impl From<Event> for wire::record::Event {
                 })
             }
             Event::WaveEnded { wave } => Self::WaveEnded(wire::WaveEnded { wave: wave.0 }),
+            Event::WaveSkipped { wave, name, reason } => Self::WaveSkipped(wire::WaveSkipped {
+                wave: wave.0,
+                name,
+                reason,
+            }),
             Event::Requested {
                 launch,
                 worker,
@@ -372,6 +377,11 @@ impl TryFrom<wire::record::Event> for Event {
             },
             Wire::WaveEnded(ended) => Self::WaveEnded {
                 wave: WaveId(ended.wave),
+            },
+            Wire::WaveSkipped(skipped) => Self::WaveSkipped {
+                wave: WaveId(skipped.wave),
+                name: skipped.name,
+                reason: skipped.reason,
             },
             Wire::Requested(requested) => Self::Requested {
                 launch: LaunchId(requested.launch),
