@@ -181,6 +181,11 @@ fn samples() -> Vec<Record> {
                 total_bytes: 1,
             },
         },
+        Event::WaveSkipped {
+            wave: WaveId(2),
+            name: "w".into(),
+            reason: "r".into(),
+        },
         Event::RunEnded {
             status: RunStatus::Failed,
         },
