@@ -1,1 +1,21 @@
-//! Placeholder.
+//! What is decided: job file → program, each worker's machine, the fleet.
+//!
+//! In: a job file's text; then events with their times. Out: commands, records, deadlines.
+//! Invariants: no clock is read and no I/O is done, so that a run can be decided again from its
+//! journal, byte for byte; nothing has an order that is not told.
+
+pub mod duration;
+
+pub mod job;
+pub mod limits;
+mod machine;
+mod program;
+mod template;
+
+pub use job::{JobError, JobErrors};
+pub use machine::{Advance, Facts, Machine, Moved, NextCommand, Step, StepFailure};
+pub use program::{
+    Count, Glob, ItemList, Items, Outline, OutlineStep, OutlineWave, Plan, PlanError, Program,
+    ResultRule, StateDef, StateId, Wave, WaveId,
+};
+pub use template::{EvalError, Expr, Template};

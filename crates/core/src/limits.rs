@@ -1,0 +1,43 @@
+//! Every limit of what is decided, with its reason. Limits of the conversation are in
+//! `musec_protocol::limits`.
+
+use std::time::Duration;
+
+/// Longest job file, in bytes: far above what people write, and it bounds what parsing costs.
+pub const JOB_BYTES_MAX: usize = 1 << 20;
+
+/// Errors reported of one job file; more would only hide the first ones.
+pub const JOB_ERRORS_MAX: usize = 50;
+
+/// Depth of steps within steps; it bounds the recursion of everything that walks a job.
+pub const STEP_DEPTH_MAX: u32 = 24;
+
+/// Workers of one wave. Each costs the coordinator about a kilobyte before it is even launched.
+pub const WORKERS_MAX: u32 = 1 << 20;
+
+/// Items of one wave; they are held in memory.
+pub const ITEMS_MAX: u64 = 1 << 22;
+
+/// What one evaluation of an expression may cost, in minijinja's fuel: about one unit for an
+/// instruction, and for some dozens of bytes. It bounds time and memory: no expression may stall the
+/// coordinator, which serves all workers.
+pub const EXPRESSION_FUEL: u64 = 200_000;
+
+/// Steps that a machine may take without a command before it is declared endless. A worker's reply
+/// is handled by the loop that serves all workers, so that this is a bound on its lag.
+pub const STEPS_WITHOUT_COMMAND_MAX: u32 = 10_000;
+
+/// Largest value of a variable, and all of a command's arguments together, in bytes: a command must
+/// fit in a frame (`musec_protocol::limits::FRAME_BYTES_MAX`, 4 MiB) with room to spare.
+pub const VALUE_BYTES_MAX: usize = 1 << 20;
+
+/// Longest time that a job file can name: a year. Longer ones are slips of the pen, and sums of
+/// times cannot overflow.
+pub const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Default of `connect_timeout`: from launch to hello. Cold starts of the slowest engines take
+/// some ten seconds.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Default of a `run`'s `grace`: from TERM to KILL when its time is over.
+pub const GRACE: Duration = Duration::from_secs(2);

@@ -1,0 +1,119 @@
+//! A machine as expressions see it.
+
+use std::collections::BTreeMap;
+
+use musec_protocol::{ErrorKind, Outcome, Reply};
+
+use crate::machine::Machine;
+use crate::program::{Program, Wave};
+use crate::template::{Binding, Bindings, Value, param_value, value};
+
+/// The last reply, as far as it is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Last {
+    exit: i32,
+    elapsed_ms: u64,
+    /// Standard output, if the program reads it.
+    pub output: Option<Box<[u8]>>,
+}
+
+impl Last {
+    pub(super) fn of(reply: &Reply, keeps_output: bool) -> Self {
+        Self {
+            exit: exit_code(&reply.outcome),
+            elapsed_ms: reply.finished.since(reply.started) / 1_000_000,
+            output: keeps_output.then(|| reply.stdout.text.as_slice().into()),
+        }
+    }
+
+    fn value(&self) -> Value {
+        let mut entries = BTreeMap::from([
+            ("exit", Value::from(self.exit)),
+            ("elapsed_ms", Value::from(self.elapsed_ms)),
+        ]);
+        if let Some(output) = &self.output {
+            entries.insert("output", Value::from(String::from_utf8_lossy(output)));
+        }
+        Value::from(entries)
+    }
+}
+
+/// `last.exit`: as a shell would say it. 124 is that of timeout(1), 127 of a command that is not
+/// there; what runs no process has 0 or 1.
+const fn exit_code(outcome: &Outcome) -> i32 {
+    match outcome {
+        Outcome::Ok => 0,
+        Outcome::Exited(code) => *code,
+        Outcome::Signalled(signal) => signal.saturating_add(128),
+        Outcome::TimedOut { .. } => 124,
+        Outcome::Failed { kind, .. } => match kind {
+            ErrorKind::Spawn => 127,
+            ErrorKind::Missing
+            | ErrorKind::Denied
+            | ErrorKind::Full
+            | ErrorKind::Invalid
+            | ErrorKind::Io
+            | ErrorKind::Unsupported => 1,
+        },
+        Outcome::Cancelled => 1,
+    }
+}
+
+/// Looks names up in a machine.
+pub(super) struct View<'a> {
+    program: &'a Program,
+    wave: &'a Wave,
+    machine: &'a Machine,
+}
+
+impl<'a> View<'a> {
+    pub(super) const fn new(program: &'a Program, wave: &'a Wave, machine: &'a Machine) -> Self {
+        Self {
+            program,
+            wave,
+            machine,
+        }
+    }
+
+    /// The item's last part, if it is a text.
+    fn item_name(&self) -> Option<&str> {
+        self.machine.item.as_str().map(value::name_of)
+    }
+
+    fn vars(&self) -> Value {
+        let set: BTreeMap<&str, Value> = self
+            .wave
+            .vars
+            .iter()
+            .map(String::as_str)
+            .zip(self.machine.vars.iter().cloned())
+            .filter(|(_, value)| !value.is_undefined())
+            .collect();
+        Value::from(set)
+    }
+}
+
+impl Bindings for View<'_> {
+    fn value(&self, binding: Binding) -> Value {
+        let text = |text: Option<&str>| text.map_or(Value::UNDEFINED, Value::from);
+        match binding {
+            Binding::Param(param) => param_value(&self.program.param_values, param),
+            Binding::Index => Value::from(self.machine.index),
+            Binding::Workers => Value::from(self.machine.workers),
+            Binding::Wave => Value::from(self.wave.name.as_str()),
+            Binding::Attempt => Value::from(self.machine.attempt.0),
+            Binding::Item => self.machine.item.clone(),
+            Binding::Name => text(self.item_name()),
+            Binding::Stem => text(self.item_name().map(|name| value::split_name(name).0)),
+            Binding::Ext => text(self.item_name().map(|name| value::split_name(name).1)),
+            Binding::Vars => self.vars(),
+            Binding::Last => match &self.machine.last {
+                Some(last) => last.value(),
+                None => Value::UNDEFINED,
+            },
+            Binding::Loop(slot) => param_value(&self.machine.slots, slot),
+            // Of the coordinator's machine, for plans only; no step's scope binds it.
+            Binding::Cores => Value::UNDEFINED,
+        }
+    }
+}

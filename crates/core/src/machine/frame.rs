@@ -1,0 +1,125 @@
+//! What a machine remembers of the loops and time limits that it is in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use musec_trace::CTime;
+
+use crate::duration;
+use crate::machine::node_of;
+use crate::program::Wave;
+use crate::program::node::NodeId;
+use crate::template::Value;
+
+/// A loop that is going on.
+#[derive(Clone, Debug)]
+pub(super) struct Loop {
+    values: Sequence,
+    taken: u64,
+    /// The slot of its name.
+    pub slot: u32,
+    /// Whether it has come round since the state was last changed. A step that names its state
+    /// then begins a new visit.
+    pub came_round: bool,
+}
+
+impl Loop {
+    pub(super) const fn new(values: Sequence, slot: u32) -> Self {
+        Self {
+            values,
+            taken: 0,
+            slot,
+            came_round: false,
+        }
+    }
+
+    /// Takes the next value.
+    pub(super) fn next_value(&mut self) -> Option<Value> {
+        let value = self.values.value(self.taken)?;
+        self.came_round = self.taken > 0;
+        self.taken += 1;
+        Some(value)
+    }
+}
+
+/// The values of a loop. Numbers at equal distances, as `range` makes them, take no room.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Sequence {
+    Numbers { first: i64, step: i64, count: u64 },
+    Values(Arc<[Value]>),
+}
+
+impl Sequence {
+    /// The values of a list; the keys of a table.
+    pub(super) fn of(value: &Value) -> Result<Self, String> {
+        use crate::template::ValueKind;
+        match value.kind() {
+            ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {}
+            ValueKind::Number => {
+                return Err(format!(
+                    "`for` needs a list, not the number {value}: range({value}) has that many"
+                ));
+            }
+            kind => return Err(format!("`for` needs a list, not a {kind}")),
+        }
+        let values: Vec<Value> = value
+            .try_iter()
+            .map_err(|error| error.to_string())?
+            .checked()
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.to_string())?;
+        Ok(Self::numbers(&values).unwrap_or_else(|| Self::Values(values.into())))
+    }
+
+    fn numbers(values: &[Value]) -> Option<Self> {
+        if !values.iter().all(Value::is_integer) {
+            return None;
+        }
+        let numbers: Vec<i64> = values.iter().map(Value::as_i64).collect::<Option<_>>()?;
+        let first = numbers.first().copied()?;
+        let step = match numbers.get(1) {
+            Some(second) => second.checked_sub(first)?,
+            None => 0,
+        };
+        let regular = numbers
+            .windows(2)
+            .all(|pair| matches!(pair, [a, b] if b.checked_sub(*a) == Some(step)));
+        regular.then_some(Self::Numbers {
+            first,
+            step,
+            count: numbers.len() as u64,
+        })
+    }
+
+    fn value(&self, index: u64) -> Option<Value> {
+        match self {
+            Self::Numbers { first, step, count } => {
+                let index = (index < *count).then(|| i64::try_from(index).ok())??;
+                first.checked_add(step.checked_mul(index)?).map(Value::from)
+            }
+            Self::Values(values) => values.get(usize::try_from(index).ok()?).cloned(),
+        }
+    }
+}
+
+/// A time limit over several steps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    /// When it is over, C.
+    pub until: CTime,
+    /// How long it is.
+    pub limit: Duration,
+    /// The node that began it.
+    pub node: NodeId,
+}
+
+impl Limit {
+    /// What to say when it is over.
+    pub(super) fn in_words(&self, wave: &Wave) -> String {
+        format!(
+            "timed out: the {} of `{}` are over",
+            duration::in_words(self.limit),
+            node_of(wave, self.node).name
+        )
+    }
+}

@@ -1,0 +1,44 @@
+//! How a command ended, in words that end up in reports.
+
+use std::time::Duration;
+
+use musec_protocol::Outcome;
+
+use crate::duration;
+
+/// An outcome in words.
+pub(super) fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Ok => "it succeeded".to_owned(),
+        Outcome::Exited(code) => format!("exit code {code}"),
+        Outcome::Signalled(signal) => match signal_name(*signal) {
+            Some(name) => format!("killed by signal {signal} ({name})"),
+            None => format!("killed by signal {signal}"),
+        },
+        Outcome::TimedOut { limit_ms } => format!(
+            "timed out after {}",
+            duration::in_words(Duration::from_millis(*limit_ms))
+        ),
+        Outcome::Failed { text, .. } => text.clone(),
+        Outcome::Cancelled => "it was cancelled".to_owned(),
+    }
+}
+
+/// Names of the signals that end processes, where their numbers are the same on all systems.
+const fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "HUP",
+        2 => "INT",
+        3 => "QUIT",
+        4 => "ILL",
+        5 => "TRAP",
+        6 => "ABRT",
+        8 => "FPE",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        14 => "ALRM",
+        15 => "TERM",
+        _ => return None,
+    })
+}

@@ -1,0 +1,135 @@
+//! A program: what a job file says, as an immutable graph that all workers of a run share.
+//!
+//! In: a checked job ([`crate::job::parse`]). Out: waves, states and nodes for [`crate::Machine`],
+//! and each wave's plan: how many workers, which items. Invariants: every id of a program points
+//! into it, waves come `after` one another without cycles, every expression is compiled and names
+//! only what is bound. No text is copied per worker.
+
+pub(crate) mod node;
+mod outline;
+mod plan;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub use musec_trace::{StateId, WaveId};
+pub use outline::{Outline, OutlineStep, OutlineWave};
+pub use plan::{Glob, ItemList, Plan, PlanError};
+
+use crate::program::node::Node;
+use crate::template::{Expr, Template, Value};
+
+/// A whole job.
+#[derive(Debug)]
+pub struct Program {
+    /// The job's name.
+    pub job: String,
+    /// Parameters, overrides applied.
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// All states; a [`StateId`] is an index into them.
+    pub states: Vec<StateDef>,
+    /// All waves; a [`WaveId`] is an index into them.
+    pub waves: Vec<Wave>,
+    /// Files to ship to every host, as written (relative ones start at the job file's folder).
+    pub files: Vec<String>,
+    /// Where `in:` keys are read, as written; the job file's folder by default.
+    pub inputs: Option<String>,
+    /// Which objects come back at the end, and where to.
+    pub results: Vec<ResultRule>,
+    /// Whether scratch folders stay at the end.
+    pub keep_scratch: bool,
+    /// The parameters as expressions see them, in the order of `params`.
+    pub(crate) param_values: Vec<Value>,
+}
+
+/// A state: a name within a wave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDef {
+    /// Its wave.
+    pub wave: WaveId,
+    /// Its name.
+    pub name: String,
+}
+
+/// Objects of the store that come back at the end of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultRule {
+    /// Glob over the store's keys; [`Glob::new`] compiles it. `**` for all.
+    pub from: String,
+    /// Folder that takes them, as written (a relative one starts at the job file's folder).
+    pub to: String,
+}
+
+/// A set of workers started together.
+#[derive(Debug)]
+pub struct Wave {
+    /// Its name, unique in the job.
+    pub name: String,
+    /// Waves that must have ended well before it starts; without any it starts at once.
+    pub after: Vec<WaveId>,
+    /// How many workers, if the job says it.
+    pub workers: Option<Count>,
+    /// What they work on, if the job says it. Without `workers` each item has a worker; with them
+    /// that many workers take items from one queue. One of both is always there.
+    pub items: Option<Items>,
+    /// Attempts alive at a time, if the job says it.
+    pub at_once: Option<Count>,
+    /// Time of each attempt, from its launch.
+    pub timeout: Option<Duration>,
+    /// Time from an attempt's launch to its hello.
+    pub connect_timeout: Duration,
+    /// The graph; index 0 is where a machine begins.
+    pub(crate) nodes: Vec<Node>,
+    /// How many loop names a machine of this wave holds at most.
+    pub(crate) slots: u32,
+    /// Names of variables that `set` steps give values, sorted.
+    pub(crate) vars: Vec<String>,
+    /// Whether an expression other than `expect` reads `last.output`.
+    pub(crate) reads_output: bool,
+    /// The steps as a tree, for [`Outline`].
+    pub(crate) outline: Vec<OutlineStep>,
+}
+
+/// A number of workers: given, or to be evaluated.
+#[derive(Debug)]
+pub enum Count {
+    /// Given; at least 1.
+    Number(u32),
+    /// An expression over parameters and `cores`; `"cores"` is the simplest.
+    Expr(Expr),
+}
+
+/// What a wave's workers work on.
+#[derive(Debug)]
+pub enum Items {
+    /// These values; never empty.
+    List(Vec<serde_json::Value>),
+    /// The numbers from 0 up to, without, this one.
+    Range(Expr),
+    /// The keys that match, sorted by bytes.
+    Glob {
+        /// Where they are looked for.
+        place: musec_protocol::Place,
+        /// The glob without `in:`, a template over parameters.
+        pattern: Template,
+    },
+}
+
+impl Program {
+    /// The wave with this number, if there is one.
+    #[must_use]
+    pub fn wave(&self, wave: WaveId) -> Option<&Wave> {
+        self.waves.get(usize::try_from(wave.0).ok()?)
+    }
+
+    /// The state with this number, if there is one.
+    #[must_use]
+    pub fn state(&self, state: StateId) -> Option<&StateDef> {
+        self.states.get(usize::try_from(state.0).ok()?)
+    }
+
+    /// Waves with their numbers, in the order of the job file.
+    pub fn waves(&self) -> impl Iterator<Item = (WaveId, &Wave)> {
+        (0..).map(WaveId).zip(&self.waves)
+    }
+}

@@ -1,0 +1,114 @@
+//! Nodes of a wave's graph. A machine is a cursor on them.
+//!
+//! Every edge is an index into the wave's nodes. Edges back to a loop's [`Node::Again`] are the only
+//! cycles that job files make; programs built in Rust may have any.
+
+use std::time::Duration;
+
+use musec_protocol::Place;
+use musec_trace::StateId;
+
+use crate::template::{Expr, Literal, Template};
+
+/// Index of a node within its wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeId(pub u32);
+
+/// One node.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// The state it belongs to.
+    pub state: StateId,
+    /// What the step is called in errors: its name, or its action.
+    pub name: String,
+    /// What it does.
+    pub kind: NodeKind,
+}
+
+/// What a node does.
+#[derive(Debug)]
+pub(crate) enum NodeKind {
+    /// A step that names its state begins: a new visit, unless the machine is in that state and has
+    /// not come round a loop since.
+    Enter { next: NodeId },
+    /// Sends a command and judges its reply.
+    Command(Box<CommandNode>),
+    /// Gives variables values: (index into the wave's `vars`, value).
+    Set {
+        assignments: Vec<(u32, Literal)>,
+        next: NodeId,
+    },
+    /// A choice.
+    Branch {
+        condition: Expr,
+        then: NodeId,
+        otherwise: NodeId,
+    },
+    /// A loop begins: its values are evaluated.
+    For {
+        values: Literal,
+        slot: u32,
+        again: NodeId,
+    },
+    /// A loop's next value, or its end.
+    Again { body: NodeId, next: NodeId },
+    /// A time limit begins for all that follows, until its [`NodeKind::EndLimit`].
+    Limit { limit: Duration, next: NodeId },
+    /// The innermost time limit ends.
+    EndLimit { next: NodeId },
+    /// The program's end.
+    End,
+}
+
+/// A command to be sent.
+#[derive(Debug)]
+pub(crate) struct CommandNode {
+    pub action: ActionTemplate,
+    pub timeout: Option<Duration>,
+    pub expect: Option<Expr>,
+    pub next: NodeId,
+}
+
+/// An action whose texts are still templates.
+#[derive(Debug)]
+pub(crate) enum ActionTemplate {
+    Run(Box<RunTemplate>),
+    /// `place` is `None` where only the rendered key tells (`in:` may come from a template).
+    Get {
+        key: Template,
+        file: Option<Template>,
+    },
+    Put {
+        file: Template,
+        key: Option<Template>,
+    },
+    Echo(Template),
+    Sleep(Sleep),
+    Print(Template),
+}
+
+/// How long to sleep.
+#[derive(Debug)]
+pub(crate) enum Sleep {
+    /// Given.
+    For(Duration),
+    /// A duration as text, to be rendered.
+    Template(Template),
+}
+
+/// A process to run, its texts still templates.
+#[derive(Debug)]
+pub(crate) struct RunTemplate {
+    pub argv: Vec<Template>,
+    pub env: Vec<(String, Template)>,
+    pub cwd: Option<Template>,
+    pub stdin: Option<Template>,
+    pub stdout: Option<Template>,
+    pub grace: Duration,
+}
+
+/// Splits `in:` off a key.
+pub(crate) fn place_of(key: &str) -> (Place, &str) {
+    key.strip_prefix("in:")
+        .map_or((Place::Store, key), |rest| (Place::Inputs, rest))
+}
