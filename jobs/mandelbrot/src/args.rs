@@ -30,18 +30,9 @@ pub(crate) enum Action {
     /// Say how the program is used.
     Help,
     /// Render tile `item` into the file `out`.
-    Tile {
-        picture: Picture,
-        iterations: u32,
-        item: u32,
-        out: PathBuf,
-    },
+    Tile { picture: Picture, iterations: u32, item: u32, out: PathBuf },
     /// Join the tiles in the folder `tiles` into the PNG `out`.
-    Merge {
-        picture: Picture,
-        tiles: PathBuf,
-        out: PathBuf,
-    },
+    Merge { picture: Picture, tiles: PathBuf, out: PathBuf },
 }
 
 /// Parses the arguments after the program's name.
@@ -53,15 +44,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Action, St
         Some("tile") => {
             let mut options = Options::read(
                 args,
-                &[
-                    "width",
-                    "height",
-                    "cols",
-                    "rows",
-                    "iterations",
-                    "item",
-                    "out",
-                ],
+                &["width", "height", "cols", "rows", "iterations", "item", "out"],
             )?;
             let iterations = options.number("iterations")?;
             if iterations == 0 || iterations > ITERATIONS_MAX {
@@ -70,25 +53,14 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Action, St
                 ));
             }
             let (picture, item) = (options.picture()?, options.number("item")?);
-            picture
-                .tile(item)
-                .map_err(|error: PictureError| error.to_string())?;
-            Ok(Action::Tile {
-                picture,
-                iterations,
-                item,
-                out: options.path("out")?,
-            })
+            picture.tile(item).map_err(|error: PictureError| error.to_string())?;
+            Ok(Action::Tile { picture, iterations, item, out: options.path("out")? })
         }
         Some("merge") => {
             let mut options =
                 Options::read(args, &["width", "height", "cols", "rows", "tiles", "out"])?;
             let (picture, tiles) = (options.picture()?, options.path("tiles")?);
-            Ok(Action::Merge {
-                picture,
-                tiles,
-                out: options.path("out")?,
-            })
+            Ok(Action::Merge { picture, tiles, out: options.path("out")? })
         }
         Some(other) => Err(format!("`{other}` is neither `tile` nor `merge`")),
     }
@@ -107,9 +79,7 @@ impl Options {
             if given.iter().any(|(other, _)| other == name) {
                 return Err(format!("--{name} is given twice"));
             }
-            let value = args
-                .next()
-                .ok_or_else(|| format!("--{name} needs a value"))?;
+            let value = args.next().ok_or_else(|| format!("--{name} needs a value"))?;
             given.push((name.to_owned(), value));
         }
         Ok(Self(given))
@@ -117,14 +87,12 @@ impl Options {
 
     fn take(&mut self, name: &str) -> Result<String, String> {
         let at = self.0.iter().position(|(other, _)| other == name);
-        at.map(|at| self.0.swap_remove(at).1)
-            .ok_or_else(|| format!("--{name} is missing"))
+        at.map(|at| self.0.swap_remove(at).1).ok_or_else(|| format!("--{name} is missing"))
     }
 
     fn number(&mut self, name: &str) -> Result<u32, String> {
         let text = self.take(name)?;
-        text.parse()
-            .map_err(|_| format!("--{name} is `{text}`, which is not a whole number"))
+        text.parse().map_err(|_| format!("--{name} is `{text}`, which is not a whole number"))
     }
 
     fn path(&mut self, name: &str) -> Result<PathBuf, String> {
@@ -152,18 +120,9 @@ mod tests {
     #[test]
     fn both_actions_are_understood_with_options_in_any_order() {
         let picture = Picture::new(60, 40, 3, 2).unwrap();
-        let tile = Action::Tile {
-            picture,
-            iterations: 100,
-            item: 5,
-            out: "a.rgb".into(),
-        };
+        let tile = Action::Tile { picture, iterations: 100, item: 5, out: "a.rgb".into() };
         assert_eq!(parsed(TILE), Ok(tile));
-        let merge = Action::Merge {
-            picture,
-            tiles: "tiles".into(),
-            out: "a.png".into(),
-        };
+        let merge = Action::Merge { picture, tiles: "tiles".into(), out: "a.png".into() };
         let line = "merge --out a.png --rows 2 --cols 3 --height 40 --width 60 --tiles tiles";
         assert_eq!(parsed(line), Ok(merge));
     }
@@ -187,11 +146,7 @@ mod tests {
     #[test]
     fn values_out_of_range_are_refused() {
         let cases = [
-            (
-                "--width 60",
-                "--width -1",
-                "`-1`, which is not a whole number",
-            ),
+            ("--width 60", "--width -1", "`-1`, which is not a whole number"),
             ("--item 5", "--item 6", "numbered from 0 to 5"),
             ("--iterations 100", "--iterations 0", "--iterations is 0"),
             ("--cols 3", "--cols 61", "--cols is 61"),

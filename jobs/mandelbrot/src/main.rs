@@ -19,10 +19,7 @@ fn main() -> ExitCode {
     let action = match args::parse(std::env::args().skip(1)) {
         Ok(action) => action,
         Err(error) => {
-            return say(
-                &format!("mandelbrot: {error} (`mandelbrot help` tells more)\n"),
-                2,
-            );
+            return say(&format!("mandelbrot: {error} (`mandelbrot help` tells more)\n"), 2);
         }
     };
     match perform(action) {
@@ -36,22 +33,15 @@ fn perform(action: Action) -> Result<(), String> {
         Action::Help => std::io::stdout()
             .write_all(args::USAGE.as_bytes())
             .map_err(|error| format!("cannot print: {error}")),
-        Action::Tile {
-            picture,
-            iterations,
-            item,
-            out,
-        } => {
+        Action::Tile { picture, iterations, item, out } => {
             let tile = picture.tile(item).map_err(|error| error.to_string())?;
             let pixels = render::render(picture, tile, iterations);
             tile_file::write(&out, tile, &pixels)
                 .map_err(|error| format!("cannot write {}: {error}", out.display()))
         }
-        Action::Merge {
-            picture,
-            tiles,
-            out,
-        } => merge::merge(picture, &tiles, &out).map_err(|error| error.to_string()),
+        Action::Merge { picture, tiles, out } => {
+            merge::merge(picture, &tiles, &out).map_err(|error| error.to_string())
+        }
     }
 }
 

@@ -64,14 +64,10 @@ pub(crate) fn file_name(item: u32) -> String {
 
 /// Joins the tiles in `folder` into the PNG `out`.
 pub(crate) fn merge(picture: Picture, folder: &Path, out: &Path) -> Result<(), MergeError> {
-    let missing: Vec<u32> = (0..picture.tiles())
-        .filter(|&item| !folder.join(file_name(item)).is_file())
-        .collect();
+    let missing: Vec<u32> =
+        (0..picture.tiles()).filter(|&item| !folder.join(file_name(item)).is_file()).collect();
     if !missing.is_empty() {
-        return Err(MergeError::Missing {
-            folder: folder.to_owned(),
-            tiles: missing,
-        });
+        return Err(MergeError::Missing { folder: folder.to_owned(), tiles: missing });
     }
     let written = write_png(picture, folder, out);
     if written.is_err() {
@@ -82,10 +78,7 @@ pub(crate) fn merge(picture: Picture, folder: &Path, out: &Path) -> Result<(), M
 }
 
 fn write_png(picture: Picture, folder: &Path, out: &Path) -> Result<(), MergeError> {
-    let cannot_write = |source| MergeError::Write {
-        path: out.to_owned(),
-        source,
-    };
+    let cannot_write = |source| MergeError::Write { path: out.to_owned(), source };
     let file = File::create(out).map_err(cannot_write)?;
     let mut encoder = png::Encoder::new(BufWriter::new(file), picture.width(), picture.height());
     encoder.set_color(png::ColorType::Rgb);
@@ -192,10 +185,7 @@ mod tests {
         let folder = Folder::new("many");
         let picture = Picture::new(30, 20, 5, 4).unwrap();
         let error = merge(picture, &folder.0, &folder.0.join("picture.png")).unwrap_err();
-        assert!(
-            error.to_string().ends_with(" 0009.rgb and 10 more"),
-            "{error}"
-        );
+        assert!(error.to_string().ends_with(" 0009.rgb and 10 more"), "{error}");
     }
 
     #[test]
@@ -205,19 +195,13 @@ mod tests {
         let out = folder.0.join("picture.png");
         let other = Picture::new(15, 8, 3, 2).unwrap();
         let error = merge(other, &folder.0, &out).unwrap_err().to_string();
-        assert!(
-            error.contains("0000.rgb: not the tile of 5 × 4 pixels at 0, 0"),
-            "{error}"
-        );
+        assert!(error.contains("0000.rgb: not the tile of 5 × 4 pixels at 0, 0"), "{error}");
 
         let torn = folder.0.join("0003.rgb");
         let bytes = fs::read(&torn).unwrap();
         fs::write(&torn, &bytes[..bytes.len() - 1]).unwrap();
         let error = merge(picture, &folder.0, &out).unwrap_err().to_string();
-        assert!(
-            error.contains("0003.rgb: 47 bytes of pixels instead of 48"),
-            "{error}"
-        );
+        assert!(error.contains("0003.rgb: 47 bytes of pixels instead of 48"), "{error}");
         assert!(!out.exists(), "half a picture was left");
     }
 }

@@ -40,21 +40,14 @@ pub(crate) fn outside(count: f64) -> Light {
 
 /// sRGB to linear light.
 fn linear(encoded: f64) -> f64 {
-    if encoded <= 0.040_45 {
-        encoded / 12.92
-    } else {
-        ((encoded + 0.055) / 1.055).powf(2.4)
-    }
+    if encoded <= 0.040_45 { encoded / 12.92 } else { ((encoded + 0.055) / 1.055).powf(2.4) }
 }
 
 /// Linear light to an sRGB byte.
 pub(crate) fn byte(light: f64) -> u8 {
     let light = light.clamp(0.0, 1.0);
-    let encoded = if light <= 0.003_130_8 {
-        light * 12.92
-    } else {
-        1.055 * light.powf(1.0 / 2.4) - 0.055
-    };
+    let encoded =
+        if light <= 0.003_130_8 { light * 12.92 } else { 1.055 * light.powf(1.0 / 2.4) - 0.055 };
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

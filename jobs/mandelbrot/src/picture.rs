@@ -32,11 +32,7 @@ pub(crate) enum PictureError {
     /// A side is 0 or too long.
     Side { name: &'static str, value: u32 },
     /// More tiles than pixels in one direction, or none.
-    Cut {
-        name: &'static str,
-        value: u32,
-        side: u32,
-    },
+    Cut { name: &'static str, value: u32, side: u32 },
     /// No tile has this number.
     NoSuchTile { item: u32, tiles: u32 },
 }
@@ -45,10 +41,7 @@ impl fmt::Display for PictureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Side { name, value } => {
-                write!(
-                    f,
-                    "--{name} is {value}, but must be between 1 and {SIDE_MAX} pixels"
-                )
+                write!(f, "--{name} is {value}, but must be between 1 and {SIDE_MAX} pixels")
             }
             Self::Cut { name, value, side } => {
                 write!(
@@ -80,12 +73,7 @@ impl Picture {
                 return Err(PictureError::Cut { name, value, side });
             }
         }
-        Ok(Self {
-            width,
-            height,
-            cols,
-            rows,
-        })
+        Ok(Self { width, height, cols, rows })
     }
 
     pub(crate) fn width(self) -> u32 {
@@ -112,30 +100,17 @@ impl Picture {
     /// Tile `item`: its column is the remainder, its row the quotient by the number of columns.
     pub(crate) fn tile(self, item: u32) -> Result<Tile, PictureError> {
         if item >= self.tiles() {
-            return Err(PictureError::NoSuchTile {
-                item,
-                tiles: self.tiles(),
-            });
+            return Err(PictureError::NoSuchTile { item, tiles: self.tiles() });
         }
         let (x, width) = share(self.width, self.cols, item % self.cols);
         let (y, height) = share(self.height, self.rows, item / self.cols);
-        Ok(Tile {
-            x,
-            y,
-            width,
-            height,
-        })
+        Ok(Tile { x, y, width, height })
     }
 
     /// The whole picture as one rectangle.
     #[cfg(test)]
     pub(crate) fn whole(self) -> Tile {
-        Tile {
-            x: 0,
-            y: 0,
-            width: self.width,
-            height: self.height,
-        }
+        Tile { x: 0, y: 0, width: self.width, height: self.height }
     }
 }
 
@@ -172,9 +147,7 @@ mod tests {
     #[test]
     fn tiles_differ_by_one_pixel_at_most() {
         let picture = Picture::new(6001, 4003, 20, 15).unwrap();
-        let widths: Vec<u32> = (0..20)
-            .map(|item| picture.tile(item).unwrap().width)
-            .collect();
+        let widths: Vec<u32> = (0..20).map(|item| picture.tile(item).unwrap().width).collect();
         assert_eq!(widths.iter().sum::<u32>(), 6001);
         assert!(widths.iter().all(|w| (300..=301).contains(w)));
     }
@@ -182,27 +155,15 @@ mod tests {
     #[test]
     fn impossible_sizes_are_refused_by_name() {
         let side = Picture::new(0, 4, 1, 1).unwrap_err();
-        assert_eq!(
-            side,
-            PictureError::Side {
-                name: "width",
-                value: 0
-            }
-        );
+        assert_eq!(side, PictureError::Side { name: "width", value: 0 });
         let cut = Picture::new(4, 4, 1, 5).unwrap_err();
-        assert_eq!(
-            cut.to_string(),
-            "--rows is 5, but must be between 1 and the 4 pixels it cuts"
-        );
+        assert_eq!(cut.to_string(), "--rows is 5, but must be between 1 and the 4 pixels it cuts");
         assert!(Picture::new(70_000, 4, 1, 1).is_err());
     }
 
     #[test]
     fn a_tile_beyond_the_last_is_refused() {
         let error = Picture::new(4, 4, 2, 2).unwrap().tile(4).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "--item is 4, but the 4 tiles are numbered from 0 to 3"
-        );
+        assert_eq!(error.to_string(), "--item is 4, but the 4 tiles are numbered from 0 to 3");
     }
 }

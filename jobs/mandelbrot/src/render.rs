@@ -25,10 +25,7 @@ const CONTRAST: u8 = 10;
 /// Renders `tile` of `picture` with at most `iterations` for a point: rows from the top, three
 /// bytes a pixel.
 pub(crate) fn render(picture: Picture, tile: Tile, iterations: u32) -> Vec<u8> {
-    let view = View {
-        picture,
-        iterations,
-    };
+    let view = View { picture, iterations };
     // One sample a pixel first, with a rim of one pixel, so that edges at the tile's border are seen.
     let columns = tile.width as usize + 2;
     let mut first = Vec::with_capacity(columns * (tile.height as usize + 2));
@@ -121,10 +118,7 @@ mod tests {
         let mut before = escape_count(0.3, 0.0, 1_000).unwrap();
         for step in 1..2_000 {
             let count = escape_count(0.3 + f64::from(step) * 1e-4, 0.0, 1_000).unwrap();
-            assert!(
-                (count - before).abs() < 0.05,
-                "{before} then {count} at step {step}"
-            );
+            assert!((count - before).abs() < 0.05, "{before} then {count} at step {step}");
             before = count;
         }
     }
@@ -140,11 +134,7 @@ mod tests {
                 let from = 3 * ((tile.y + row) * picture.width() + tile.x) as usize;
                 let length = 3 * tile.width as usize;
                 let at = row as usize * length;
-                assert_eq!(
-                    part[at..at + length],
-                    whole[from..from + length],
-                    "tile {item}"
-                );
+                assert_eq!(part[at..at + length], whole[from..from + length], "tile {item}");
             }
         }
     }
@@ -153,10 +143,7 @@ mod tests {
     fn the_view_shows_the_set_and_what_is_around_it() {
         let picture = Picture::new(60, 40, 1, 1).unwrap();
         let bytes = render(picture, picture.whole(), 20_000);
-        let black = bytes
-            .chunks(3)
-            .filter(|pixel| pixel.iter().all(|&b| b == 0))
-            .count();
+        let black = bytes.chunks(3).filter(|pixel| pixel.iter().all(|&b| b == 0)).count();
         assert!(black > 0 && black < 60 * 40 / 4, "{black} black pixels");
     }
 }

@@ -48,10 +48,7 @@ pub(crate) fn read(path: &Path, tile: Tile) -> io::Result<Vec<u8>> {
 fn header(tile: Tile) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..4].copy_from_slice(MAGIC);
-    for (n, value) in [tile.x, tile.y, tile.width, tile.height]
-        .into_iter()
-        .enumerate()
-    {
+    for (n, value) in [tile.x, tile.y, tile.width, tile.height].into_iter().enumerate() {
         header[4 + 4 * n..8 + 4 * n].copy_from_slice(&value.to_le_bytes());
     }
     header
