@@ -1,0 +1,368 @@
+//! Attempts: how each begins and ends, whatever happens to it in whatever order.
+
+use std::time::Duration;
+
+use musec_protocol::{AttemptNo, CommandId, LaunchId, WorkerId};
+use musec_trace::{
+    AttemptOutcome, CTime, EndCause, Event, Failure, Joined, StateId, Timer, WaveId,
+};
+
+use super::io::{Closed, Output};
+use super::{EXIT_STATUS_WAIT, FROZEN_TIME_MAX, Fleet, SWEEP_EVERY};
+use crate::machine::Machine;
+
+/// One launch of a worker.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) wave: WaveId,
+    pub(super) worker: WorkerId,
+    /// The worker's number within its wave.
+    pub(super) index: u32,
+    pub(super) no: AttemptNo,
+    pub(super) state: AttemptState,
+    pub(super) machine: Option<Box<Machine>>,
+    pub(super) next_command: u64,
+    /// What was sent and has no reply yet.
+    pub(super) outstanding: Option<Outstanding>,
+    /// Whether an item failed; the attempt then counts as failed, and goes on with the others.
+    pub(super) has_failed: bool,
+    pub(super) last_sign: CTime,
+    pub(super) is_frozen: bool,
+    /// Its entries in the fleet's deadlines.
+    deadlines: Vec<(CTime, Timer)>,
+}
+
+/// See the diagram in the parent module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum AttemptState {
+    Requested,
+    Working,
+    Quitting { outcome: AttemptOutcome },
+    Vanished { at: CTime, why: String },
+    Ended,
+}
+
+/// A command without a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outstanding {
+    pub(super) id: CommandId,
+    pub(super) name: &'static str,
+    pub(super) state: Option<StateId>,
+    pub(super) purpose: Purpose,
+}
+
+/// What a command is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A step of the program.
+    Step { keeps_output: bool, prints: bool },
+    /// Emptying the scratch folder before the next item.
+    Clean,
+}
+
+impl Attempt {
+    pub(super) const fn new(
+        wave: WaveId,
+        worker: WorkerId,
+        index: u32,
+        no: AttemptNo,
+        now: CTime,
+    ) -> Self {
+        Self {
+            wave,
+            worker,
+            index,
+            no,
+            state: AttemptState::Requested,
+            machine: None,
+            next_command: 0,
+            outstanding: None,
+            has_failed: false,
+            last_sign: now,
+            is_frozen: false,
+            deadlines: Vec::new(),
+        }
+    }
+}
+
+impl Fleet {
+    /// The one place where an attempt changes its state. Ending is recorded by [`Self::end`], which
+    /// is the only caller that passes [`AttemptState::Ended`].
+    fn become_(&mut self, launch: LaunchId, state: AttemptState) {
+        let attempt = self.attempt_mut(launch).expect("only known attempts change");
+        assert!(attempt.state != AttemptState::Ended, "an ended attempt stays so");
+        attempt.state = state;
+    }
+
+    pub(super) fn not_launched(&mut self, now: CTime, launch: LaunchId, error: String) {
+        if self.state_of(launch) != Some(AttemptState::Requested) {
+            return;
+        }
+        self.record(now, Event::NotLaunched { launch, error: error.clone() });
+        self.fail(now, launch, "launch", error);
+        self.end(now, launch, now, EndCause::NotLaunched, AttemptOutcome::Failed);
+    }
+
+    pub(super) fn attempt_joined(&mut self, now: CTime, joined: Joined) {
+        let (launch, t3) = (joined.launch, joined.t3);
+        if self.may_join(launch).is_err() {
+            self.outputs.push_back(Output::Hangup(launch));
+            return;
+        }
+        self.record(now, Event::Joined(Box::new(joined)));
+        self.become_(launch, AttemptState::Working);
+        self.joined.insert(launch);
+        self.clear_deadlines(launch);
+        self.next_sweep.get_or_insert_with(|| now.after(SWEEP_EVERY));
+        self.sign_of_life(now, launch, t3);
+        self.welcome(now, launch);
+    }
+
+    /// Notes that an attempt is alive at `at`, C.
+    pub(super) fn sign_of_life(&mut self, now: CTime, launch: LaunchId, at: CTime) {
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        let since = attempt.last_sign;
+        attempt.last_sign = since.max(at);
+        if std::mem::replace(&mut attempt.is_frozen, false) {
+            self.record(now, Event::Frozen { launch, since, thawed: true });
+        }
+    }
+
+    pub(super) fn closed(&mut self, now: CTime, launch: LaunchId, at: CTime, why: Closed) {
+        match (self.state_of(launch), why) {
+            (Some(AttemptState::Working), Closed::Protocol(error)) => {
+                let error = format!("the worker broke the protocol: {error}");
+                self.give_up(now, launch, EndCause::Protocol, AttemptOutcome::Failed, error);
+            }
+            (Some(AttemptState::Working), Closed::Lost(why)) => {
+                self.become_(launch, AttemptState::Vanished { at, why });
+                self.joined.remove(&launch);
+                self.set_deadline(now.after(EXIT_STATUS_WAIT), launch, Timer::Quit);
+            }
+            (Some(AttemptState::Quitting { outcome }), _) => {
+                self.end(now, launch, at, EndCause::Closed, outcome);
+            }
+            (
+                Some(AttemptState::Requested | AttemptState::Vanished { .. } | AttemptState::Ended)
+                | None,
+                _,
+            ) => {}
+        }
+    }
+
+    pub(super) fn exited(&mut self, now: CTime, launch: LaunchId, at: CTime, status: String) {
+        match self.state_of(launch) {
+            Some(AttemptState::Requested) => {
+                let error = format!("its process ended before it connected: {status}");
+                self.fail(now, launch, "start", error);
+                let outcome = AttemptOutcome::NeverConnected;
+                self.end(now, launch, at, EndCause::Exited, outcome);
+            }
+            Some(AttemptState::Working) => self.lose(now, launch, at, EndCause::Exited, &status),
+            Some(AttemptState::Vanished { at, .. }) => {
+                self.lose(now, launch, at, EndCause::Closed, &status);
+            }
+            Some(AttemptState::Quitting { outcome }) => {
+                self.outputs.push_back(Output::Hangup(launch));
+                self.end(now, launch, at, EndCause::Exited, outcome);
+            }
+            Some(AttemptState::Ended) | None => {}
+        }
+    }
+
+    fn lose(&mut self, now: CTime, launch: LaunchId, at: CTime, cause: EndCause, why: &str) {
+        self.fail(now, launch, "worker", format!("the worker vanished: {why}"));
+        self.outputs.push_back(Output::Hangup(launch));
+        self.end(now, launch, at, cause, AttemptOutcome::Lost);
+    }
+
+    /// Ends an attempt that is at fault, by force.
+    pub(super) fn give_up(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        cause: EndCause,
+        outcome: AttemptOutcome,
+        error: String,
+    ) {
+        self.fail(now, launch, "worker", error);
+        self.outputs.push_back(Output::Hangup(launch));
+        self.outputs.push_back(Output::Stop(launch));
+        self.end(now, launch, now, cause, outcome);
+    }
+
+    pub(super) fn timer(&mut self, now: CTime, launch: LaunchId, timer: Timer) {
+        let Some(state) = self.state_of(launch) else {
+            return;
+        };
+        match (timer, state) {
+            (Timer::Connect, AttemptState::Requested) => {
+                self.fired(now, launch, timer);
+                let limit = self.limit_of(launch);
+                let error = format!(
+                    "it did not connect within {limit:?}; see workers.log in the run's folder, or \
+                     raise connect_timeout"
+                );
+                self.fail(now, launch, "connect", error);
+                self.outputs.push_back(Output::Stop(launch));
+                let outcome = AttemptOutcome::NeverConnected;
+                self.end(now, launch, now, EndCause::NeverConnected, outcome);
+            }
+            (Timer::Attempt, AttemptState::Working) => {
+                self.fired(now, launch, timer);
+                let limit = self.timeout_of(launch).unwrap_or_default();
+                self.fail(now, launch, "timeout", format!("its timeout of {limit:?} is over"));
+                self.quit(now, launch, AttemptOutcome::Failed);
+            }
+            (Timer::Quit, AttemptState::Vanished { at, why }) => {
+                self.outputs.push_back(Output::Stop(launch));
+                self.lose(now, launch, at, EndCause::Closed, &why);
+            }
+            (Timer::Quit, AttemptState::Quitting { outcome }) => {
+                self.fired(now, launch, timer);
+                self.outputs.push_back(Output::Hangup(launch));
+                self.outputs.push_back(Output::Stop(launch));
+                self.end(now, launch, now, EndCause::Stopped, outcome);
+            }
+            // The deadline of a state that the attempt has left.
+            (
+                Timer::Connect
+                | Timer::Attempt
+                | Timer::Quit
+                | Timer::Frozen
+                | Timer::Run
+                | Timer::Step,
+                _,
+            ) => {}
+        }
+    }
+
+    fn fired(&mut self, now: CTime, launch: LaunchId, timer: Timer) {
+        self.record(now, Event::TimerFired { timer, launch: Some(launch) });
+    }
+
+    /// Reports workers that stand still, and gives up those that do so for too long.
+    pub(super) fn sweep(&mut self, now: CTime) {
+        let joined: Vec<LaunchId> = self.joined.iter().copied().collect();
+        for launch in joined {
+            let Some(attempt) = self.attempt_mut(launch) else {
+                continue;
+            };
+            let since = attempt.last_sign;
+            let silence = Duration::from_nanos(now.since(since));
+            if silence > FROZEN_TIME_MAX {
+                self.fired(now, launch, Timer::Frozen);
+                let error = format!("it gave no sign of life for {FROZEN_TIME_MAX:?}");
+                self.give_up(now, launch, EndCause::Silent, AttemptOutcome::Lost, error);
+            } else if silence > musec_protocol::limits::FROZEN_AFTER && !attempt.is_frozen {
+                attempt.is_frozen = true;
+                self.record(now, Event::Frozen { launch, since, thawed: false });
+            }
+        }
+    }
+
+    /// Ends an attempt in an orderly way, because the run is cancelled.
+    pub(super) fn dismiss(&mut self, now: CTime, launch: LaunchId) {
+        match self.state_of(launch) {
+            Some(AttemptState::Requested) => self.abort(now, launch),
+            Some(AttemptState::Working) => self.quit(now, launch, AttemptOutcome::Killed),
+            Some(AttemptState::Vanished { at, why }) => {
+                self.lose(now, launch, at, EndCause::Closed, &why);
+            }
+            Some(AttemptState::Quitting { .. } | AttemptState::Ended) | None => {}
+        }
+    }
+
+    /// Ends an attempt at once.
+    pub(super) fn abort(&mut self, now: CTime, launch: LaunchId) {
+        let outcome = match self.state_of(launch) {
+            Some(AttemptState::Requested | AttemptState::Working) => AttemptOutcome::Killed,
+            Some(AttemptState::Quitting { outcome }) => outcome,
+            Some(AttemptState::Vanished { .. }) => AttemptOutcome::Lost,
+            Some(AttemptState::Ended) | None => return,
+        };
+        self.outputs.push_back(Output::Hangup(launch));
+        self.outputs.push_back(Output::Stop(launch));
+        self.end(now, launch, now, EndCause::Stopped, outcome);
+    }
+
+    pub(super) fn start_quitting(&mut self, launch: LaunchId, due: CTime, outcome: AttemptOutcome) {
+        self.become_(launch, AttemptState::Quitting { outcome });
+        self.set_deadline(due, launch, Timer::Quit);
+    }
+
+    /// Records why an attempt has no result, or an item of it: where it stands now is to blame.
+    fn fail(&mut self, now: CTime, launch: LaunchId, what: &str, error: String) {
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        attempt.has_failed = true;
+        let outstanding = attempt.outstanding.clone();
+        let state = outstanding.as_ref().and_then(|command| command.state);
+        let failure = Failure {
+            launch,
+            state,
+            command: outstanding.as_ref().map(|command| command.id),
+            name: outstanding.map_or_else(|| what.to_owned(), |command| command.name.to_owned()),
+            error,
+            output: Vec::new(),
+        };
+        self.record(now, Event::Failure(Box::new(failure)));
+    }
+
+    /// The one place where attempts end.
+    fn end(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        end: CTime,
+        cause: EndCause,
+        outcome: AttemptOutcome,
+    ) {
+        self.stop_machine(now, launch);
+        self.become_(launch, AttemptState::Ended);
+        self.clear_deadlines(launch);
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        attempt.outstanding = None;
+        let (wave, last_sign) = (attempt.wave, attempt.last_sign.min(end));
+        self.joined.remove(&launch);
+        self.record(now, Event::Ended { launch, end, last_sign, cause, outcome });
+        self.attempt_is_over(now, wave, outcome == AttemptOutcome::Done);
+    }
+
+    pub(super) fn set_deadline(&mut self, due: CTime, launch: LaunchId, timer: Timer) {
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        attempt.deadlines.push((due, timer));
+        self.deadlines.insert((due, launch, timer));
+    }
+
+    fn clear_deadlines(&mut self, launch: LaunchId) {
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        for (due, timer) in std::mem::take(&mut attempt.deadlines) {
+            self.deadlines.remove(&(due, launch, timer));
+        }
+    }
+
+    pub(super) fn state_of(&self, launch: LaunchId) -> Option<AttemptState> {
+        self.attempt(launch).map(|attempt| attempt.state.clone())
+    }
+
+    fn limit_of(&self, launch: LaunchId) -> Duration {
+        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
+        wave.map_or(Duration::ZERO, |wave| wave.connect_timeout)
+    }
+
+    /// The time limit of an attempt, from its hello.
+    pub(super) fn timeout_of(&self, launch: LaunchId) -> Option<Duration> {
+        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
+        self.options.timeout.or_else(|| wave.and_then(|wave| wave.timeout))
+    }
+}

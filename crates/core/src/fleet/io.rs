@@ -1,0 +1,141 @@
+//! What the fleet is told, and what it decides.
+
+use musec_protocol::{Command, CommandId, LaunchId, Pong, Refusal, Reply, Stall, Tail, Welcome};
+use musec_trace::{CTime, Event, Joined, RunStatus, WaveId};
+
+use crate::program::Glob;
+
+/// What the world tells the fleet. Stamps are C, of the moment itself.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// The run begins.
+    Start,
+    /// The launcher's engine took an attempt.
+    Accepted {
+        /// Which.
+        launch: LaunchId,
+        /// When, C.
+        at: CTime,
+        /// The engine's name for it.
+        engine_id: String,
+    },
+    /// The launcher could not start an attempt.
+    NotLaunched {
+        /// Which.
+        launch: LaunchId,
+        /// Why, and the cure.
+        error: String,
+    },
+    /// A worker proved to be an attempt and said hello; first ask [`super::Fleet::may_join`].
+    Joined(Box<Joined>),
+    /// A reply came.
+    Replied {
+        /// Whose.
+        launch: LaunchId,
+        /// t3, C.
+        t3: CTime,
+        /// The reply.
+        reply: Box<Reply>,
+    },
+    /// A heartbeat's answer came.
+    Pulsed {
+        /// Whose.
+        launch: LaunchId,
+        /// t0 of the heartbeat, C.
+        t0: CTime,
+        /// t3 of the answer, C.
+        t3: CTime,
+        /// The answer.
+        pong: Pong,
+    },
+    /// A worker reported a gap in its own time.
+    Stalled {
+        /// Whose.
+        launch: LaunchId,
+        /// When it came, C.
+        t3: CTime,
+        /// The gap.
+        stall: Stall,
+    },
+    /// An attempt's connection is gone.
+    Closed {
+        /// Whose.
+        launch: LaunchId,
+        /// When, C.
+        at: CTime,
+        /// Why.
+        why: Closed,
+    },
+    /// An attempt's process is gone, says the launcher.
+    Exited {
+        /// Whose.
+        launch: LaunchId,
+        /// When, C.
+        at: CTime,
+        /// How, in words.
+        status: String,
+    },
+    /// A store listed the keys of a wave's items.
+    Listed {
+        /// Of which wave.
+        wave: WaveId,
+        /// The keys that match, without `in:`, or why there are none.
+        keys: Result<Vec<String>, String>,
+    },
+    /// The run is to end now; the second time at once.
+    Cancel {
+        /// By what.
+        cause: String,
+    },
+}
+
+/// Why a connection is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// The peer closed it, or the network broke.
+    Lost(String),
+    /// The peer broke the protocol.
+    Protocol(String),
+}
+
+/// What the fleet decides. To be performed in order.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// To be recorded, with the instant of the input that caused it.
+    Record(CTime, Event),
+    /// The end of a command's output, to be kept beside the journal.
+    KeepOutput {
+        /// Whose.
+        launch: LaunchId,
+        /// Of which command.
+        id: CommandId,
+        /// Standard output.
+        stdout: Tail,
+        /// Standard error.
+        stderr: Tail,
+    },
+    /// An attempt is to be launched.
+    Launch(LaunchId),
+    /// A worker that joined is to be welcomed.
+    Welcome(LaunchId, Box<Welcome>),
+    /// A command is to be sent.
+    Send(LaunchId, Box<Command>),
+    /// A connection is to be closed.
+    Hangup(LaunchId),
+    /// The launcher is to kill an attempt.
+    Stop(LaunchId),
+    /// A store is to be listed for a wave's items.
+    List {
+        /// For which wave.
+        wave: WaveId,
+        /// What is looked for, and where.
+        glob: Box<Glob>,
+    },
+    /// What was recorded is to be on the disk.
+    Sync,
+    /// The run is over.
+    Finished(RunStatus),
+}
+
+/// Whether a worker may join, asked before its hello becomes an [`Input::Joined`].
+pub type MayJoin = Result<(), Refusal>;

@@ -1,0 +1,319 @@
+//! Work: welcoming a worker, giving it items, moving its machine, telling it to quit.
+
+use std::sync::Arc;
+
+use musec_protocol::{Action, Command, CommandId, LaunchId, Outcome, Reply, Tail, Welcome, limits};
+use musec_trace::{AttemptOutcome, CTime, EndCause, Event, Failure, Queued, Timer, WaitReason};
+
+use super::attempt::{AttemptState, Outstanding, Purpose};
+use super::io::Output;
+use super::{Fleet, QUIT_TIME_MAX};
+use crate::machine::{Advance, Facts, Machine, Moved, NextCommand, Step, StepFailure};
+
+/// Bytes of a failed command's output that its failure repeats: what fits on a screen.
+const LAST_OUTPUT_BYTES_MAX: usize = 2048;
+
+impl Fleet {
+    pub(super) fn welcome(&mut self, now: CTime, launch: LaunchId) {
+        let timeout = self.timeout_of(launch);
+        if let Some(timeout) = timeout {
+            self.set_deadline(now.after(timeout), launch, Timer::Attempt);
+        }
+        let Some(attempt) = self.attempt(launch) else {
+            return;
+        };
+        let welcome = Welcome {
+            worker: attempt.worker,
+            attempt: attempt.no,
+            heartbeat_ms: u32::try_from(limits::HEARTBEAT.as_millis()).unwrap_or(u32::MAX),
+            timeout_ms: timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            store_url: self.options.store_url.clone(),
+            inputs_url: self.options.inputs_url.clone(),
+            path_dirs: self.options.path_dirs.clone(),
+            keep_scratch: self.program.keep_scratch,
+        };
+        self.outputs.push_back(Output::Welcome(launch, Box::new(welcome)));
+        self.give_work(now, launch);
+    }
+
+    /// Gives a worker its item, or the next one of its queue; without any it is told to quit.
+    fn give_work(&mut self, now: CTime, launch: LaunchId) {
+        let Some(attempt) = self.attempt(launch) else {
+            return;
+        };
+        let (wave, index, no) = (attempt.wave, attempt.index, attempt.no);
+        let outcome =
+            if attempt.has_failed { AttemptOutcome::Failed } else { AttemptOutcome::Done };
+        let run = self.wave_mut(wave);
+        let (workers, is_queue) = (run.workers, run.is_queue);
+        let item = if is_queue {
+            run.take_item()
+        } else {
+            let number = u64::from(index);
+            run.items.as_ref().and_then(|items| items.item(number)).map(|item| (number, item))
+        };
+        if is_queue && item.is_none() {
+            self.quit(now, launch, outcome);
+            return;
+        }
+        if let Some((number, value)) = &item {
+            let value_json = value.to_string();
+            self.record(now, Event::ItemGiven { launch, item: *number, value_json });
+        }
+        let item = item.map(|(_, value)| value);
+        let program = Arc::clone(&self.program);
+        let used = self.attempt_mut(launch).and_then(|attempt| attempt.machine.take());
+        let machine = match (used, item) {
+            (Some(mut machine), Some(item)) => {
+                machine.take_item(&program, &item);
+                machine
+            }
+            (_, item) => {
+                let facts = Facts { index, workers, attempt: no, item };
+                Box::new(Machine::new(&program, wave, facts))
+            }
+        };
+        self.move_machine(now, launch, machine, None);
+    }
+
+    pub(super) fn replied(&mut self, now: CTime, launch: LaunchId, t3: CTime, mut reply: Reply) {
+        self.sign_of_life(now, launch, t3);
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        let quitting = match &attempt.state {
+            AttemptState::Working => false,
+            AttemptState::Quitting { .. } => true,
+            AttemptState::Requested | AttemptState::Vanished { .. } | AttemptState::Ended => return,
+        };
+        let is_last = quitting && reply.id.0 + 1 == attempt.next_command;
+        let awaited = attempt.outstanding.take_if(|command| command.id == reply.id);
+        if awaited.is_none() && !is_last {
+            let error = format!("it answered command {}, which was not awaited", reply.id);
+            let outcome = AttemptOutcome::Failed;
+            self.give_up(now, launch, EndCause::Protocol, outcome, error);
+            return;
+        }
+        let Some(command) = awaited.filter(|_| !quitting) else {
+            self.keep_reply(now, launch, t3, reply, false);
+            return;
+        };
+        match command.purpose {
+            Purpose::Step { keeps_output, prints } => {
+                let machine = self.attempt_mut(launch).and_then(|attempt| attempt.machine.take());
+                let machine = machine.expect("a step's command has a machine");
+                let text = std::mem::take(&mut reply.stdout.text);
+                let printed = (prints && reply.outcome.is_success()).then(|| text.clone());
+                reply.stdout.text = text;
+                let for_machine = reply.clone();
+                self.keep_reply(now, launch, t3, reply, keeps_output);
+                if let Some(text) = printed {
+                    self.record(now, Event::Printed { launch, text });
+                }
+                self.move_machine(now, launch, machine, Some((&command, &for_machine)));
+            }
+            Purpose::Clean => {
+                let failed = cleaning_failure(launch, &command, &reply);
+                self.keep_reply(now, launch, t3, reply, false);
+                match failed {
+                    None => self.give_work(now, launch),
+                    Some(failure) => {
+                        self.record(now, Event::Failure(Box::new(failure)));
+                        self.quit(now, launch, AttemptOutcome::Failed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Records a reply; its outputs go beside the journal, and into it only when they are needed.
+    fn keep_reply(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        t3: CTime,
+        mut reply: Reply,
+        keeps_output: bool,
+    ) {
+        let id = reply.id;
+        let [stdout, stderr] = if keeps_output || !reply.outcome.is_success() {
+            [reply.stdout.clone(), reply.stderr.clone()]
+        } else {
+            [&mut reply.stdout, &mut reply.stderr].map(without_text)
+        };
+        self.record(now, Event::Replied { launch, t3, reply: Box::new(reply) });
+        if stdout.total_bytes + stderr.total_bytes > 0 {
+            self.outputs.push_back(Output::KeepOutput { launch, id, stdout, stderr });
+        }
+    }
+
+    /// Moves a machine up to its next command or its end.
+    fn move_machine(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        mut machine: Box<Machine>,
+        reply: Option<(&Outstanding, &Reply)>,
+    ) {
+        let mut moved = Vec::new();
+        let advance = reply.map_or(Advance::Start, |(_, reply)| Advance::Replied(reply));
+        let step = machine.advance(&self.program, now, advance, &mut moved);
+        self.record_moves(now, launch, moved);
+        if let Some(attempt) = self.attempt_mut(launch) {
+            attempt.machine = Some(machine);
+        }
+        match step {
+            Step::Command(next) => self.send_step(now, launch, next),
+            Step::Done => self.item_is_over(now, launch),
+            Step::Failed(failure) => {
+                self.step_failed(now, launch, failure, reply);
+                self.item_is_over(now, launch);
+            }
+        }
+    }
+
+    fn record_moves(&mut self, now: CTime, launch: LaunchId, moves: Vec<Moved>) {
+        for Moved { from, to, cause } in moves {
+            let lane = Vec::new();
+            self.record(now, Event::Transition { launch, lane, from, to, cause });
+        }
+    }
+
+    /// Takes an attempt's machine out of its state, if it is in one.
+    pub(super) fn stop_machine(&mut self, now: CTime, launch: LaunchId) {
+        let mut moved = Vec::new();
+        if let Some(mut machine) = self.attempt_mut(launch).and_then(|a| a.machine.take()) {
+            machine.stop(&mut moved);
+        }
+        self.record_moves(now, launch, moved);
+    }
+
+    fn send_step(&mut self, now: CTime, launch: LaunchId, next: NextCommand) {
+        let purpose = Purpose::Step { keeps_output: next.keeps_output, prints: next.prints };
+        let NextCommand { state, visit, name, action, timeout_ms, .. } = next;
+        self.send(now, launch, action, timeout_ms, |id| {
+            (Outstanding { id, name, state: Some(state), purpose }, visit)
+        });
+    }
+
+    fn step_failed(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        failure: StepFailure,
+        reply: Option<(&Outstanding, &Reply)>,
+    ) {
+        if let Some(attempt) = self.attempt_mut(launch) {
+            attempt.has_failed = true;
+        }
+        let failure = Failure {
+            launch,
+            state: failure.state,
+            command: reply.map(|(command, _)| command.id),
+            name: failure.name,
+            error: failure.error,
+            output: reply.map_or_else(Vec::new, |(_, reply)| last_output(reply)),
+        };
+        self.record(now, Event::Failure(Box::new(failure)));
+    }
+
+    /// An item, or the worker's whole program, is over: on to the next item, or quit.
+    fn item_is_over(&mut self, now: CTime, launch: LaunchId) {
+        let Some(attempt) = self.attempt(launch) else {
+            return;
+        };
+        let (wave, failed) = (attempt.wave, attempt.has_failed);
+        let run = self.wave_mut(wave);
+        let has_more = run.items.as_ref().is_some_and(|items| run.next_item < items.len());
+        if run.is_queue && has_more && !self.cancelled {
+            let purpose = Purpose::Clean;
+            self.send(now, launch, Action::Clean, None, |id| {
+                (Outstanding { id, name: "clean", state: None, purpose }, 0)
+            });
+        } else {
+            let outcome = if failed { AttemptOutcome::Failed } else { AttemptOutcome::Done };
+            self.quit(now, launch, outcome);
+        }
+    }
+
+    /// Tells a worker to end; what it still runs dies.
+    pub(super) fn quit(&mut self, now: CTime, launch: LaunchId, outcome: AttemptOutcome) {
+        if outcome == AttemptOutcome::Dismissed {
+            self.record(now, Event::Waiting { launch, reason: WaitReason::Dismissal });
+        }
+        self.stop_machine(now, launch);
+        let outstanding = self.attempt_mut(launch).and_then(|attempt| attempt.outstanding.take());
+        self.send(now, launch, Action::Quit, None, |id| {
+            let purpose = Purpose::Clean;
+            (Outstanding { id, name: "quit", state: None, purpose }, 0)
+        });
+        if let Some(attempt) = self.attempt_mut(launch) {
+            attempt.outstanding = outstanding;
+        }
+        self.start_quitting(launch, now.after(QUIT_TIME_MAX), outcome);
+    }
+
+    /// Numbers, records and sends a command.
+    fn send(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        action: Action,
+        timeout_ms: Option<u64>,
+        awaited: impl FnOnce(CommandId) -> (Outstanding, u32),
+    ) {
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        let id = CommandId(attempt.next_command);
+        attempt.next_command += 1;
+        let (outstanding, visit) = awaited(id);
+        let queued = Queued {
+            launch,
+            id,
+            lane: Vec::new(),
+            state: outstanding.state,
+            visit,
+            name: outstanding.name.into(),
+            arguments: action.arguments(),
+            pipelined: false,
+            background: false,
+        };
+        attempt.outstanding = Some(outstanding);
+        self.record(now, Event::Queued(Box::new(queued)));
+        let command = Command { id, lane: Vec::new(), background: false, timeout_ms, action };
+        self.outputs.push_back(Output::Send(launch, Box::new(command)));
+    }
+}
+
+/// Takes the text out of a tail and leaves how long it was.
+fn without_text(tail: &mut Tail) -> Tail {
+    let total_bytes = tail.total_bytes;
+    Tail { text: std::mem::take(&mut tail.text), total_bytes }
+}
+
+fn cleaning_failure(launch: LaunchId, command: &Outstanding, reply: &Reply) -> Option<Failure> {
+    let error = match &reply.outcome {
+        Outcome::Ok => return None,
+        Outcome::Failed { text, .. } => text.clone(),
+        other => format!("the scratch folder could not be emptied: {other:?}"),
+    };
+    Some(Failure {
+        launch,
+        state: None,
+        command: Some(command.id),
+        name: command.name.to_owned(),
+        error,
+        output: Vec::new(),
+    })
+}
+
+/// The last lines of what a command printed: standard error if there is any, else standard output.
+fn last_output(reply: &Reply) -> Vec<u8> {
+    let tail = if reply.stderr.text.is_empty() { &reply.stdout } else { &reply.stderr };
+    let text = tail.text.trim_ascii_end();
+    let start = text.len().saturating_sub(LAST_OUTPUT_BYTES_MAX);
+    let cut = &text[start..];
+    let from_line = cut.iter().position(|byte| *byte == b'\n').filter(|_| start > 0);
+    cut[from_line.map_or(0, |at| at + 1)..].to_vec()
+}
