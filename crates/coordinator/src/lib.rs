@@ -1,1 +1,25 @@
-//! Placeholder.
+//! What is done: listener, TLS, connections, launchers, recording; the loop select → core →
+//! perform. Also the façade for those who start runs.
+//!
+//! In: a checked program and where things are. Out: a run's folder with its journal, whatever
+//! happens. Invariants: decisions are core's alone; everything runs on one thread, so that nothing
+//! is locked; no figure is computed here.
+
+mod connection;
+mod engine;
+mod folder;
+mod identity;
+mod lag;
+mod launcher;
+mod listener;
+mod recorder;
+mod results;
+mod setup;
+mod signals;
+mod store;
+
+pub use folder::{FolderError, Manifest, RunFolder};
+pub use identity::IdentityError;
+pub use results::Results;
+pub use setup::{Finished, Run, RunError, RunSetup};
+pub use store::StoreError;

@@ -1,0 +1,228 @@
+//! The local launcher: processes of the same binary on this machine.
+//!
+//! A thread of its own spawns them, so that a burst of launches does not hold up the loop; a task
+//! a process waits for its exit. One guard process stands by for the whole run: should this
+//! process and workers die by any signal, it kills what is left (see `musec-worker`).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use musec_protocol::{LaunchId, Ticket};
+use musec_trace::CClock;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+
+use super::LauncherEvent;
+
+/// How long processes have that were told to end: they have only a scratch folder to remove.
+const EXIT_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// How long the guard is waited for when all is done: it has only folders to remove.
+const GUARD_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// What the local launcher needs to know.
+pub(crate) struct LocalSetup {
+    /// The binary that has the hidden `worker` and `guard` commands.
+    pub(crate) program: PathBuf,
+    /// Folder for scratch folders and the guard's socket; made here, mode 0700.
+    pub(crate) scratch_root: PathBuf,
+    /// File that takes what workers write to their own standard error.
+    pub(crate) log: PathBuf,
+}
+
+pub(crate) struct Local {
+    /// Never holds more than the fleet has alive at once.
+    spawner: Option<std::sync::mpsc::Sender<(LaunchId, String)>>,
+    alive: BTreeMap<LaunchId, Alive>,
+    guard: Option<Child>,
+    setup: LocalSetup,
+}
+
+/// A process that was not reaped yet. The descriptor is used for signals, so that a number that
+/// was given to another process in the meantime is never hit.
+struct Alive {
+    child: Child,
+    pidfd: Rc<AsyncFd<OwnedFd>>,
+}
+
+/// From the spawning thread to the loop.
+pub(crate) type Spawned = (LaunchId, io::Result<(Child, OwnedFd)>);
+
+impl Local {
+    /// Starts the guard and the spawning thread.
+    pub(crate) fn start(
+        setup: LocalSetup,
+        spawned: mpsc::UnboundedSender<Spawned>,
+    ) -> io::Result<Self> {
+        make_private_folder(&setup.scratch_root)?;
+        let guard = start_guard(&setup)?;
+        let (spawner, launches) = std::sync::mpsc::channel::<(LaunchId, String)>();
+        let program = setup.program.clone();
+        let log = setup.log.clone();
+        std::thread::Builder::new().name("launcher".into()).spawn(move || {
+            while let Ok((launch, ticket)) = launches.recv() {
+                if spawned.send((launch, spawn(&program, &log, &ticket))).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { spawner: Some(spawner), alive: BTreeMap::new(), guard: Some(guard), setup })
+    }
+
+    pub(crate) fn scratch_root(&self) -> &Path {
+        &self.setup.scratch_root
+    }
+
+    pub(crate) fn guard_socket(&self) -> PathBuf {
+        guard_socket(&self.setup.scratch_root)
+    }
+
+    /// Asks for an attempt; the answer comes through [`Self::spawned`].
+    pub(crate) fn launch(&self, launch: LaunchId, ticket: &Ticket) -> Result<(), String> {
+        let spawner = self.spawner.as_ref().ok_or("the launcher has ended")?;
+        spawner.send((launch, ticket.to_text())).map_err(|error| error.to_string())
+    }
+
+    /// Takes what the spawning thread answered, and watches the process from now on.
+    pub(crate) fn spawned(
+        &mut self,
+        (launch, result): Spawned,
+        clock: CClock,
+        events: &mpsc::UnboundedSender<LauncherEvent>,
+    ) -> LauncherEvent {
+        let watched = result.and_then(|(child, pidfd)| {
+            let pid = child.id();
+            let pidfd = Rc::new(AsyncFd::with_interest(pidfd, Interest::READABLE)?);
+            self.alive.insert(launch, Alive { child, pidfd: Rc::clone(&pidfd) });
+            let events = events.clone();
+            tokio::task::spawn_local(async move {
+                // An error would mean that the descriptor is none: reaping waits all the same.
+                drop(pidfd.readable().await);
+                drop(events.send(LauncherEvent::Exited { launch, at: clock.now() }));
+            });
+            Ok(pid)
+        });
+        let at = clock.now();
+        match watched {
+            Ok(pid) => LauncherEvent::Accepted { launch, at, engine_id: pid.to_string() },
+            Err(error) => LauncherEvent::NotLaunched { launch, error: explain(&error) },
+        }
+    }
+
+    /// Reaps an attempt whose process is gone and says in words how it ended.
+    pub(crate) fn reap(&mut self, launch: LaunchId) -> String {
+        let Some(mut alive) = self.alive.remove(&launch) else { return "gone".into() };
+        alive.child.wait().map_or_else(|error| error.to_string(), describe)
+    }
+
+    /// Kills an attempt's process. What it has started dies with it, by the guard.
+    pub(crate) fn stop(&self, launch: LaunchId) {
+        if let Some(alive) = self.alive.get(&launch)
+            && let Err(error) = pidfd_send_signal(alive.pidfd.get_ref(), Signal::KILL)
+        {
+            tracing::debug!("cannot kill launch {launch}: {error}");
+        }
+    }
+
+    /// Waits for processes that are about to end, kills what is left, and has the guard clean up.
+    pub(crate) async fn finish(mut self) {
+        self.spawner = None;
+        let all_gone = |alive: &mut BTreeMap<LaunchId, Alive>| {
+            alive.retain(|_, process| matches!(process.child.try_wait(), Ok(None)));
+            alive.is_empty()
+        };
+        wait_until(EXIT_TIME_MAX, || all_gone(&mut self.alive)).await;
+        for process in self.alive.values_mut() {
+            drop(process.child.kill());
+            drop(process.child.wait());
+        }
+        let Some(mut guard) = self.guard.take() else { return };
+        drop(guard.stdin.take());
+        wait_until(GUARD_TIME_MAX, || !matches!(guard.try_wait(), Ok(None))).await;
+    }
+}
+
+async fn wait_until(limit: Duration, mut reached: impl FnMut() -> bool) {
+    let step = Duration::from_millis(2);
+    let mut waited = Duration::ZERO;
+    while !reached() && waited < limit {
+        tokio::time::sleep(step).await;
+        waited += step;
+    }
+}
+
+fn guard_socket(root: &Path) -> PathBuf {
+    root.join("guard")
+}
+
+fn make_private_folder(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+/// The guard holds a pipe of this process: its end tells the guard that this process is gone.
+fn start_guard(setup: &LocalSetup) -> io::Result<Child> {
+    Command::new(&setup.program)
+        .arg0("run-guard")
+        .arg("guard")
+        .arg(guard_socket(&setup.scratch_root))
+        .arg(&setup.scratch_root)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(append(&setup.log)?)
+        .process_group(0)
+        .spawn()
+}
+
+fn append(log: &Path) -> io::Result<Stdio> {
+    Ok(std::fs::OpenOptions::new().create(true).append(true).open(log)?.into())
+}
+
+/// A group of its own keeps the terminal's Ctrl-C from the worker: the coordinator decides.
+fn spawn(program: &Path, log: &Path, ticket: &str) -> io::Result<(Child, OwnedFd)> {
+    let mut child = Command::new(program)
+        .arg("worker")
+        .env(Ticket::VARIABLE, ticket)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(append(log)?)
+        .process_group(0)
+        .spawn()?;
+    let pid = Pid::from_child(&child);
+    match pidfd_open(pid, PidfdFlags::NONBLOCK) {
+        Ok(pidfd) => Ok((child, pidfd)),
+        Err(error) => {
+            drop(child.kill());
+            drop(child.wait());
+            Err(error.into())
+        }
+    }
+}
+
+fn explain(error: &io::Error) -> String {
+    let cure = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::AGAIN) => "; raise the limit of processes, or lower -j",
+        Some(rustix::io::Errno::NOMEM) => "; no memory for a child: lower -j",
+        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
+            "; raise the limit of open files (ulimit -n), or lower -j"
+        }
+        _ => "",
+    };
+    format!("cannot start a worker process: {error}{cure}")
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}

@@ -1,0 +1,227 @@
+//! The listener: accepts connections, lets each prove who it is, and turns its bytes into messages.
+//!
+//! A stranger costs one task and its TLS state until it fails, for at most
+//! [`limits::HANDSHAKE_TIME_MAX`], and takes no worker's place: only the engine gives those.
+
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use musec_core::fleet::Closed;
+use musec_protocol::{
+    Answer, FromWorker, Hello, LaunchId, PREAMBLE_BYTES, Preamble, ProtocolError, Refusal, VERSION,
+    limits,
+};
+use musec_trace::{CClock, CTime};
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::connection::{Connection, ConnectionError, Incoming};
+
+/// Pause after the system refused to accept, so that a lack of descriptors does not become a spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What connections tell the engine.
+pub(crate) enum Message {
+    /// A peer with a certificate of this run wants to join.
+    Knock(Box<Knock>),
+    /// A message of a worker that joined.
+    Frame { launch: LaunchId, t3: CTime, message: FromWorker },
+    /// The connection of a worker that joined is gone.
+    Closed { launch: LaunchId, at: CTime, why: Closed },
+    /// A stranger was refused.
+    Refused(&'static str),
+}
+
+/// A peer that has proved who it is.
+pub(crate) struct Knock {
+    pub(crate) connection: Rc<Connection>,
+    pub(crate) preamble: Preamble,
+    pub(crate) tcp: CTime,
+    pub(crate) tls: CTime,
+    pub(crate) t3: CTime,
+    pub(crate) hello: Hello,
+    /// Told the launch when it was let in; dropped when it was refused.
+    pub(crate) let_in: oneshot::Sender<LaunchId>,
+}
+
+/// Accepts until the engine is gone.
+pub(crate) async fn accept_all(
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    clock: CClock,
+    messages: mpsc::Sender<Message>,
+) {
+    let strangers = Rc::new(Cell::new(0_usize));
+    while !messages.is_closed() {
+        let socket = match listener.accept().await {
+            Ok((socket, _)) => socket,
+            Err(error) => {
+                tracing::warn!("cannot accept a connection: {error}");
+                drop(messages.send(Message::Refused("system refused to accept")).await);
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let tcp = clock.now();
+        if strangers.get() >= limits::UNAUTHENTICATED_MAX {
+            drop(messages.send(Message::Refused("too many unauthenticated")).await);
+            continue;
+        }
+        let place = Place::take(&strangers);
+        let (config, messages) = (Arc::clone(&config), messages.clone());
+        tokio::task::spawn_local(serve(socket, config, clock, tcp, place, messages));
+    }
+}
+
+/// One of the places for connections that have not proved who they are.
+struct Place(Rc<Cell<usize>>);
+
+impl Place {
+    fn take(taken: &Rc<Cell<usize>>) -> Self {
+        taken.set(taken.get() + 1);
+        Self(Rc::clone(taken))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+async fn serve(
+    socket: TcpStream,
+    config: Arc<ServerConfig>,
+    clock: CClock,
+    tcp: CTime,
+    place: Place,
+    messages: mpsc::Sender<Message>,
+) {
+    let mut incoming = Incoming::new(PREAMBLE_BYTES);
+    let introduced = tokio::time::timeout(
+        limits::HANDSHAKE_TIME_MAX,
+        introduce(socket, config, clock, &mut incoming),
+    );
+    let (connection, tls, t3, preamble, hello) = match introduced.await {
+        Ok(Ok(introduced)) => introduced,
+        Ok(Err(error)) => {
+            tracing::info!("refused a connection: {error}");
+            drop(messages.send(Message::Refused(reason(&error))).await);
+            return;
+        }
+        Err(_) => {
+            drop(messages.send(Message::Refused("handshake timeout")).await);
+            return;
+        }
+    };
+    drop(place);
+    let (let_in, admitted) = oneshot::channel();
+    let knock = Knock { connection: Rc::clone(&connection), preamble, tcp, tls, t3, hello, let_in };
+    if messages.send(Message::Knock(Box::new(knock))).await.is_err() {
+        return;
+    }
+    let Ok(launch) = admitted.await else { return };
+    let why = forward(&connection, &mut incoming, launch, &messages).await;
+    drop(messages.send(Message::Closed { launch, at: clock.now(), why }).await);
+}
+
+type Introduced = (Rc<Connection>, CTime, CTime, Preamble, Hello);
+
+async fn introduce(
+    socket: TcpStream,
+    config: Arc<ServerConfig>,
+    clock: CClock,
+    incoming: &mut Incoming,
+) -> Result<Introduced, ConnectionError> {
+    let connection = Rc::new(Connection::new(socket, config, clock)?);
+    connection.handshake().await?;
+    let tls = clock.now();
+    loop {
+        let t3 = connection.read(incoming).await?;
+        let Some(preamble) = incoming.preamble() else { continue };
+        let preamble = Preamble::from_bytes(&preamble)?;
+        if !preamble.is_spoken() {
+            let refusal = Some(Refusal::Version);
+            connection.send_bytes(&Answer { version: VERSION, refusal }.to_bytes())?;
+            connection.close();
+            return Err(version(preamble).into());
+        }
+        let Some(frame) = incoming.frames.next_frame()? else { continue };
+        let FromWorker::Hello(hello) = FromWorker::decode(frame)? else {
+            return Err(malformed("another message before its hello").into());
+        };
+        return Ok((connection, tls, t3, preamble, hello));
+    }
+}
+
+const fn malformed(why: &'static str) -> ProtocolError {
+    ProtocolError::Malformed { what: "connection", why }
+}
+
+const fn version(preamble: Preamble) -> ProtocolError {
+    let (min, max) = (preamble.version_min, preamble.version_max);
+    ProtocolError::Version { min, max, ours: VERSION }
+}
+
+/// Hands on frames until the connection ends, and says why it did. The queue to the engine is
+/// bounded: a worker that floods waits here, and its socket fills up.
+async fn forward(
+    connection: &Connection,
+    incoming: &mut Incoming,
+    launch: LaunchId,
+    messages: &mpsc::Sender<Message>,
+) -> Closed {
+    let mut t3 = connection.now();
+    loop {
+        loop {
+            let message = match incoming.frames.next_frame() {
+                Ok(None) => break,
+                Ok(Some(frame)) => FromWorker::decode(frame),
+                Err(error) => Err(error),
+            };
+            let message = match message {
+                Ok(FromWorker::Hello(_)) => return Closed::Protocol("it said hello twice".into()),
+                Ok(message) => message,
+                Err(error) => return Closed::Protocol(error.to_string()),
+            };
+            if messages.send(Message::Frame { launch, t3, message }).await.is_err() {
+                return Closed::Lost("the coordinator has ended".into());
+            }
+        }
+        match connection.read(incoming).await {
+            Ok(stamp) => t3 = stamp,
+            Err(ConnectionError::Protocol(error)) => return Closed::Protocol(error.to_string()),
+            Err(error) => return Closed::Lost(error.to_string()),
+        }
+    }
+}
+
+/// The reason as it is counted in reports: few, so that strangers cannot grow the table.
+fn reason(error: &ConnectionError) -> &'static str {
+    match error {
+        ConnectionError::Closed => "closed before its hello",
+        ConnectionError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "closed before its hello"
+        }
+        ConnectionError::Io(_) => "connection broken before its hello",
+        ConnectionError::NotReading => "does not read",
+        ConnectionError::Protocol(ProtocolError::Version { .. }) => Refusal::Version.reason(),
+        ConnectionError::Protocol(_) => "not musec inside TLS",
+        ConnectionError::Tls(error) => tls_reason(error),
+    }
+}
+
+fn tls_reason(error: &rustls::Error) -> &'static str {
+    match error {
+        rustls::Error::NoCertificatesPresented => "no certificate",
+        rustls::Error::InvalidCertificate(_) => "certificate of another run",
+        rustls::Error::InvalidMessage(_) => "not TLS",
+        rustls::Error::NoApplicationProtocol => "another application protocol",
+        rustls::Error::PeerIncompatible(_) => "incompatible TLS",
+        _ => "TLS failed",
+    }
+}

@@ -1,0 +1,298 @@
+//! From a program to a run: everything that can fail does so before a worker is launched.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use musec_core::fleet::{Fleet, FleetOptions};
+use musec_core::Program;
+use musec_protocol::RunId;
+use musec_trace::{CClock, CTime, Event, RunStarted, RunStatus};
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use crate::engine::{Engine, MESSAGES_MAX, Peers, Sources};
+use crate::folder::{FolderError, Manifest, RunFolder};
+use crate::identity::{Identity, IdentityError, random};
+use crate::launcher::{Local, LocalSetup};
+use crate::listener::accept_all;
+use crate::recorder::Recorder;
+use crate::results::{Results, bring};
+use crate::signals::Signals;
+use crate::store::{Place, StoreError, Stores};
+
+/// Bound of |dW/dC − 1| for workers that do not share the coordinator's clock, in ppm (time.md §1:
+/// 200 for CLOCK_MONOTONIC_RAW).
+const RATE_BOUND_PPM: u32 = 200;
+
+/// What a run needs to know.
+#[derive(Clone, Debug)]
+pub struct RunSetup {
+    /// The checked program.
+    pub program: Arc<Program>,
+    /// The job file as given.
+    pub job_text: Vec<u8>,
+    /// Folder where relative paths of the job start.
+    pub job_folder: PathBuf,
+    /// Folder of all runs.
+    pub runs: PathBuf,
+    /// The binary that has the hidden `worker` and `guard` commands.
+    pub worker_program: PathBuf,
+    /// Address to listen on; port 0 for any.
+    pub listen: SocketAddr,
+    /// Attempts alive at a time, instead of what the job says.
+    pub at_once: Option<u32>,
+    /// Time of each attempt, instead of what the job says.
+    pub timeout: Option<Duration>,
+    /// Options that were given beside the job file, as JSON, for the journal.
+    pub options_json: String,
+    /// Version of the program, for the journal.
+    pub version: String,
+}
+
+/// A run that is about to start: its folder is there, its port is bound, its files are shipped.
+pub struct Run {
+    id: RunId,
+    setup: RunSetup,
+    folder: RunFolder,
+    path_dirs: Vec<PathBuf>,
+    stores: Stores,
+    listener: StdListener,
+    created_wall_ns: u64,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its status.
+    pub status: RunStatus,
+    /// What came back; of interrupted runs nothing does.
+    pub results: Results,
+}
+
+/// A run could not start, or could not be recorded to its end.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// Its folder could not be made.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// Its keys and certificates could not be made.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// A store could not be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The address could not be listened on.
+    #[error("cannot listen on {address}; choose another with --listen")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's words.
+        #[source]
+        source: io::Error,
+    },
+    /// The launcher could not start.
+    #[error("cannot start the local launcher in {scratch}")]
+    Launcher {
+        /// Its scratch folder.
+        scratch: PathBuf,
+        /// The system's words.
+        #[source]
+        source: io::Error,
+    },
+    /// The event loop could not start.
+    #[error("cannot start the event loop")]
+    Loop(#[source] io::Error),
+    /// The journal could not be written; what was recorded before is kept.
+    #[error("cannot write the journal {path}; the run was ended, what was recorded is kept")]
+    Journal {
+        /// The journal.
+        path: PathBuf,
+        /// The system's words.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Run {
+    /// Prepares a run: makes its folder, ships its files, binds its port.
+    ///
+    /// # Errors
+    /// If any of that fails; nothing was launched then.
+    pub fn create(setup: RunSetup) -> Result<Self, RunError> {
+        let id = RunId(random()?);
+        let listener = StdListener::bind(setup.listen)
+            .map_err(|source| RunError::Listen { address: setup.listen, source })?;
+        let folder = RunFolder::create(&setup.runs, id)?;
+        let created_wall_ns = wall_ns();
+        let manifest = Manifest {
+            schema: 1,
+            run: id.to_string(),
+            job: setup.program.job.clone(),
+            launcher: "local".into(),
+            created_wall_ns,
+            version: setup.version.clone(),
+        };
+        folder.write(&folder.job(), &setup.job_text)?;
+        let files: Vec<_> =
+            setup.program.files.iter().map(|file| setup.job_folder.join(file)).collect();
+        let path_dirs = folder.ship(&files)?;
+        let inputs = setup.program.inputs.as_deref().unwrap_or(".");
+        let inputs = absolute(&setup.job_folder.join(inputs));
+        let stores =
+            Stores { store: Place::folder(&folder.objects())?, inputs: Place::folder(&inputs)? };
+        let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
+        folder.write(&folder.manifest(), &json)?;
+        Ok(Self { id, setup, folder, path_dirs, stores, listener, created_wall_ns })
+    }
+
+    /// The run's id.
+    #[must_use]
+    pub const fn id(&self) -> RunId {
+        self.id
+    }
+
+    /// The run's folder.
+    #[must_use]
+    pub const fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
+    /// Runs to the end, on this thread, and brings the results.
+    ///
+    /// # Errors
+    /// If it could not start, or its journal or results could not be written.
+    pub fn execute(self) -> Result<Finished, RunError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(RunError::Loop)?;
+        tokio::task::LocalSet::new().block_on(&runtime, self.execute_here())
+    }
+
+    async fn execute_here(self) -> Result<Finished, RunError> {
+        let signals = Signals::listen().map_err(RunError::Loop)?;
+        let clock = CClock::start();
+        let journal_path = self.folder.journal();
+        let journal_error = |source| RunError::Journal { path: journal_path.clone(), source };
+        let mut recorder = Recorder::create(&journal_path, &self.folder.outputs(), clock)
+            .map_err(journal_error)?;
+        recorder.record(CTime::ZERO, Event::RunStarted(Box::new(self.started(clock)?)));
+        let identity = Identity::new(self.id)?;
+        let config = Arc::new(identity.server_config()?);
+        let (message_sender, messages) = mpsc::channel(MESSAGES_MAX);
+        let (spawned_sender, spawned) = mpsc::unbounded_channel();
+        let (launcher_events, launcher_receiver) = mpsc::unbounded_channel();
+        let (listings, listed) = mpsc::unbounded_channel();
+        let local = LocalSetup {
+            program: self.setup.worker_program.clone(),
+            scratch_root: scratch_root(self.id),
+            log: self.folder.worker_log(),
+        };
+        let scratch = local.scratch_root.clone();
+        let launcher = Local::start(local, spawned_sender)
+            .map_err(|source| RunError::Launcher { scratch, source })?;
+        let (listener, address) = listen(self.listener, self.setup.listen)?;
+        let accepting = accept_all(listener, config, clock, message_sender);
+        let accepting = tokio::task::spawn_local(accepting);
+        let program = Arc::clone(&self.setup.program);
+        let options = FleetOptions {
+            cores: cores(),
+            at_once: self.setup.at_once,
+            timeout: self.setup.timeout,
+            store_url: self.stores.store.url().to_owned(),
+            inputs_url: self.stores.inputs.url().to_owned(),
+            path_dirs: self.path_dirs.iter().map(|path| crate::engine::bytes_of(path)).collect(),
+        };
+        let engine = Engine {
+            clock,
+            run: self.id,
+            fleet: Fleet::new(Arc::clone(&program), options),
+            recorder,
+            identity,
+            addresses: vec![address.to_string()],
+            launcher,
+            launcher_events,
+            stores: self.stores.clone(),
+            listings,
+            peers: Peers::default(),
+            pending: VecDeque::new(),
+            next_ping: CTime::ZERO,
+            finished: None,
+            journal_failure: None,
+        };
+        let sources =
+            Sources { messages, spawned, launcher: launcher_receiver, listings: listed, signals };
+        let status = engine.run(sources).await;
+        accepting.abort();
+        let status = status.map_err(journal_error)?;
+        let results = if status == RunStatus::Interrupted {
+            Results::default()
+        } else {
+            bring(&self.stores.store, &program.results, &self.setup.job_folder).await?
+        };
+        Ok(Finished { status, results })
+    }
+
+    fn started(&self, clock: CClock) -> Result<RunStarted, IdentityError> {
+        Ok(RunStarted {
+            run: self.id,
+            job: self.setup.program.job.clone(),
+            launcher: "local".into(),
+            wall_ns: self.created_wall_ns,
+            boot_id: read_trimmed("/proc/sys/kernel/random/boot_id"),
+            time_namespace: time_namespace(),
+            clock: clock.kind(),
+            rate_bound_ppm: RATE_BOUND_PPM,
+            seed: u64::from_le_bytes(random()?),
+            version: self.setup.version.clone(),
+            job_text: self.setup.job_text.clone(),
+            options_json: self.setup.options_json.clone(),
+            clock_gap_ns: clock.gap_ns(),
+        })
+    }
+}
+
+fn listen(listener: StdListener, asked: SocketAddr) -> Result<(TcpListener, SocketAddr), RunError> {
+    let listened = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
+    let listened = listened.and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    listened.map_err(|source| RunError::Listen { address: asked, source })
+}
+
+/// Processors that this process may use.
+fn cores() -> u32 {
+    std::thread::available_parallelism()
+        .map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
+}
+
+/// Short, for the socket inside has a path of at most 108 bytes.
+fn scratch_root(run: RunId) -> PathBuf {
+    let id = run.to_string();
+    std::env::temp_dir().join(format!("musec-{}", &id[..16]))
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn wall_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Empty where there is none: clocks are then taken for different ones.
+fn read_trimmed(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+fn time_namespace() -> String {
+    std::fs::read_link("/proc/self/ns/time")
+        .map_or_else(|_| String::new(), |link| link.to_string_lossy().into_owned())
+}
