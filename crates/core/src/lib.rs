@@ -5,7 +5,7 @@
 //! journal, byte for byte; nothing has an order that is not told.
 
 pub mod duration;
-
+pub mod fleet;
 pub mod job;
 pub mod limits;
 mod machine;

@@ -5,16 +5,34 @@
 //! it panic; what comes out names only what is bound and holds no cycle of waves. No file is opened:
 //! paths stay as written.
 
+mod command;
+mod context;
 mod error;
+mod header;
+mod keys;
+mod lower;
 mod nearest;
+mod params;
+mod step;
+mod wave;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
+
+use toml::de::DeTable;
 
 pub use error::{JobError, JobErrors};
 pub(crate) use nearest::nearest;
 
-use crate::program::Program;
+use crate::job::context::{Context, Spot};
+use crate::job::header::{Header, Params};
+use crate::job::lower::Lowering;
+use crate::job::step::{States, StepReader};
+use crate::job::wave::{Order, WorkerKeys, Workers};
+use crate::limits::JOB_BYTES_MAX;
+use crate::program::{Items, PlanError, Program, Wave, WaveId};
+use crate::template::{Scope, Value, value};
 
 /// What is said beside the job file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,5 +54,255 @@ pub struct Options {
 /// # Errors
 /// With all that is wrong, in the order of the text.
 pub fn parse(text: &str, options: &Options) -> Result<Program, JobErrors> {
-    todo!("{text} {options:?}")
+    let mut cx = Context::new(text);
+    if text.len() > JOB_BYTES_MAX {
+        let message = format!("the job file is longer than {JOB_BYTES_MAX} bytes");
+        cx.error(0..0, message, None);
+        return Err(cx.into_errors().unwrap_or_else(|| JobErrors(Vec::new())));
+    }
+    let (root, syntax) = DeTable::parse_recoverable(text);
+    for error in &syntax {
+        let span = error.span().unwrap_or(0..0);
+        cx.error(span, error.message().replace('\n', ", "), None);
+    }
+    if let Some(errors) = cx.into_errors() {
+        return Err(errors);
+    }
+    let mut cx = Context::new(text);
+    let program = build(&mut cx, root.get_ref(), options);
+    match cx.into_errors() {
+        None => Ok(program),
+        Some(errors) => Err(errors),
+    }
+}
+
+/// Builds what can be built; whatever is wrong is noted.
+fn build<'t>(cx: &mut Context<'t>, root: &DeTable<'t>, options: &Options) -> Program {
+    let mut params_table = None;
+    let mut job_table = None;
+    for entry in cx.entries(root, &keys::TOP) {
+        match entry.key {
+            "params" => params_table = cx.table("params", entry.value).map(|t| (t, entry.key_span)),
+            "job" => job_table = cx.table("job", entry.value).map(|t| (t, entry.key_span)),
+            _ => {}
+        }
+    }
+    let params = params::read(cx, params_table, &options.params);
+    let param_values: Vec<Value> = params.values().map(value::from_json).collect();
+    let scope = Scope::params(params.keys().map(String::as_str));
+    let job_span = job_table.as_ref().map_or(0..0, |(_, span)| span.clone());
+    let header = match job_table {
+        Some((table, _)) => {
+            let params = Params {
+                scope: &scope,
+                values: &param_values,
+            };
+            Header::read(cx, table, &params)
+        }
+        None => Header::default(),
+    };
+    let stem = match options.name.as_str() {
+        "" => "job",
+        name => name,
+    };
+    let job = header.name.clone().unwrap_or_else(|| stem.to_owned());
+    let raw = raw_waves(cx, root, &job, &job_span);
+    let orders: Vec<Order<'_, 't>> = raw.iter().map(|wave| wave.order(cx)).collect();
+    let after = wave::resolve(cx, &orders);
+    let mut builder = WaveBuilder {
+        cx,
+        scope: &scope,
+        options,
+        job: header.workers,
+        states: States::default(),
+    };
+    let mut waves = Vec::new();
+    let mut spans = Vec::new();
+    for ((number, raw), after) in (0..).map(WaveId).zip(&raw).zip(after) {
+        let keys = raw.keys.or(builder.job);
+        spans.push(keys.span().unwrap_or_else(|| raw.span.clone()));
+        waves.push(builder.wave(number, raw, &keys, after));
+    }
+    let states = builder.states.list;
+    let program = Program {
+        job,
+        params: params.clone(),
+        states,
+        waves,
+        files: header.files,
+        inputs: options.inputs.clone().or(header.inputs),
+        results: header.results,
+        keep_scratch: header.keep_scratch,
+        param_values,
+    };
+    check_plans(cx, &program, &spans);
+    program
+}
+
+/// A wave as it stands in the text.
+struct RawWave<'v, 't> {
+    name: String,
+    /// Where its name stands, or the wave.
+    span: Range<usize>,
+    keys: WorkerKeys<'v, 't>,
+    after: Option<&'v Spot<'t>>,
+    steps: Option<&'v Spot<'t>>,
+}
+
+impl<'v, 't> RawWave<'v, 't> {
+    fn order(&self, cx: &mut Context<'t>) -> Order<'v, 't> {
+        Order {
+            name: self.name.clone(),
+            name_span: self.span.clone(),
+            after: wave::after(cx, self.after),
+        }
+    }
+}
+
+/// The waves of a job: its `[[wave]]`s, or the one that its `[[step]]`s make.
+fn raw_waves<'v, 't>(
+    cx: &mut Context<'t>,
+    root: &'v DeTable<'t>,
+    job: &str,
+    job_span: &Range<usize>,
+) -> Vec<RawWave<'v, 't>> {
+    let example = Some("[[step]]\nrun = \"echo hello\"".to_owned());
+    match (root.get("step"), root.get("wave")) {
+        (Some(step), Some(_)) => {
+            let message = "a job has either `[[step]]` or `[[wave]]`".to_owned();
+            let cure = "write `[[wave.step]]` for the steps of a wave".to_owned();
+            cx.error(step.span(), message, Some(cure));
+            Vec::new()
+        }
+        (None, None) => {
+            let message = "the job has no steps".to_owned();
+            cx.error(job_span.clone(), message, example);
+            Vec::new()
+        }
+        (steps @ Some(_), None) => vec![RawWave {
+            name: job.to_owned(),
+            span: job_span.clone(),
+            keys: WorkerKeys::default(),
+            after: None,
+            steps,
+        }],
+        (None, Some(waves)) => {
+            let tables = cx.tables("wave", waves);
+            if tables.is_empty() && waves.get_ref().is_array() {
+                let message = "the job has no waves".to_owned();
+                cx.error(waves.span(), message, None);
+            }
+            tables
+                .into_iter()
+                .filter_map(|spot| raw_wave(cx, spot))
+                .collect()
+        }
+    }
+}
+
+fn raw_wave<'v, 't>(cx: &mut Context<'t>, spot: &'v Spot<'t>) -> Option<RawWave<'v, 't>> {
+    let table = spot.get_ref().as_table()?;
+    cx.unknown_keys(table, &keys::WAVE);
+    let name = table.get("name");
+    if name.is_none() {
+        let cure = Some("name = \"…\"".to_owned());
+        cx.error(spot.span(), "a wave without a `name`".to_owned(), cure);
+    }
+    let span = name.unwrap_or(spot).span();
+    let name = name.and_then(|name| cx.some_text("name", name));
+    if table.get("step").is_none() {
+        let message = "a wave without steps".to_owned();
+        let cure = Some("[[wave.step]]\nrun = \"echo hello\"".to_owned());
+        cx.error(span.clone(), message, cure);
+    }
+    Some(RawWave {
+        // A wave without a name is an error already; a name of its own keeps it apart.
+        name: name.map_or_else(|| format!("wave at byte {}", span.start), str::to_owned),
+        span,
+        keys: WorkerKeys::of(table),
+        after: table.get("after"),
+        steps: table.get("step"),
+    })
+}
+
+/// Builds one wave after the other.
+struct WaveBuilder<'c, 'v, 't> {
+    cx: &'c mut Context<'t>,
+    scope: &'c Scope<'c>,
+    options: &'c Options,
+    job: WorkerKeys<'v, 't>,
+    states: States,
+}
+
+impl<'v, 't> WaveBuilder<'_, 'v, 't> {
+    fn wave(
+        &mut self,
+        wave: WaveId,
+        raw: &RawWave<'v, 't>,
+        keys: &WorkerKeys<'v, 't>,
+        after: Vec<WaveId>,
+    ) -> Wave {
+        if !keys.is_complete() {
+            let message = format!("wave `{}` has neither `workers` nor `items`", raw.name);
+            let cure = "say how many: workers = 4, workers = \"cores\", or what to work on: items = \"in:*.png\"";
+            self.cx.error(raw.span.clone(), message, Some(cure.to_owned()));
+        }
+        let workers = Workers::read(self.cx, keys, self.scope, self.options);
+        let vars = raw.steps.map_or_else(Vec::new, step::variables);
+        let scope = self.scope.clone().machine(workers.names, &vars);
+        let mut reader = StepReader {
+            cx: &mut *self.cx,
+            wave,
+            states: &mut self.states,
+            vars: &vars,
+            reads_output: false,
+            slots: 0,
+        };
+        let steps = raw
+            .steps
+            .map_or_else(Vec::new, |steps| reader.read(steps, &scope, &raw.name));
+        let (reads_output, slots) = (reader.reads_output, reader.slots);
+        let outline = lower::outline(&steps);
+        let mut lowering = Lowering {
+            wave,
+            states: &self.states,
+            nodes: Vec::new(),
+        };
+        let entry = lowering.program(steps);
+        Wave {
+            name: raw.name.clone(),
+            after,
+            workers: workers.workers,
+            items: workers.items,
+            at_once: workers.at_once,
+            timeout: workers.timeout,
+            connect_timeout: workers.connect_timeout,
+            nodes: lowering.nodes,
+            entry,
+            slots,
+            vars,
+            reads_output,
+            outline,
+        }
+    }
+}
+
+/// Plans what can be planned before the run, so that numbers out of bounds are errors of the file.
+fn check_plans(cx: &mut Context<'_>, program: &Program, spans: &[Range<usize>]) {
+    for ((id, wave), span) in program.waves().zip(spans) {
+        let glob = match &wave.items {
+            Some(Items::Glob { .. }) => program.glob(id).map(drop),
+            Some(Items::List(_) | Items::Range(_) | Items::Values(_)) | None => Ok(()),
+        };
+        let uses_cores = wave.uses_cores();
+        let is_known = wave.workers.is_some() || wave.items.is_some();
+        let result = match glob {
+            Ok(()) if is_known && !uses_cores => program.plan(id, 1, None).map(drop),
+            other => other,
+        };
+        match result {
+            Ok(()) | Err(PlanError::NotListed { .. } | PlanError::NoWave(_)) => {}
+            Err(error) => cx.error(span.clone(), error.to_string(), None),
+        }
+    }
 }

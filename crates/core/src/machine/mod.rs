@@ -199,7 +199,7 @@ impl Machine {
     fn rewind(&mut self, program: &Program, item: Option<&Json>) {
         let wave = wave_of(program, self.wave);
         self.phase = Phase::Ready;
-        self.node = NodeId(0);
+        self.node = wave.entry;
         self.loops.clear();
         self.limits.clear();
         self.slots = vec![Value::UNDEFINED; wave.slots as usize];
@@ -228,7 +228,7 @@ impl Machine {
     ) -> Step {
         let wave = wave_of(program, self.wave);
         let (first, cause) = match (input, self.phase) {
-            (Advance::Start, Phase::Ready) => (Ok(NodeId(0)), Cause::Start),
+            (Advance::Start, Phase::Ready) => (Ok(wave.entry), Cause::Start),
             (Advance::Replied(reply), Phase::Waiting { scoped }) => {
                 (self.judge(program, wave, reply, scoped), Cause::Done)
             }
@@ -252,7 +252,7 @@ impl Machine {
             Err(error) => {
                 let node = node_of(wave, self.node);
                 let failure = StepFailure {
-                    state: Some(node.state),
+                    state: node.state,
                     name: node.name.clone(),
                     error,
                 };
@@ -392,8 +392,8 @@ impl Machine {
         let next = match &node.kind {
             NodeKind::Enter { next } => {
                 let came_round = self.loops.iter().any(|frame| frame.came_round);
-                if self.state != Some(node.state) || came_round {
-                    self.change(Some(node.state), cause, out);
+                if self.state != node.state || came_round {
+                    self.change(node.state, cause, out);
                 }
                 *next
             }
@@ -480,8 +480,9 @@ impl Machine {
         cause: Cause,
         out: &mut Vec<Moved>,
     ) -> Result<NextCommand, String> {
-        if self.state != Some(node.state) {
-            self.change(Some(node.state), cause, out);
+        let state = node.state.expect("every command has its state");
+        if self.state != Some(state) {
+            self.change(Some(state), cause, out);
         }
         let action = action::build(&command.action, &View::new(program, wave, self))?;
         let own = command.timeout.map(milliseconds);
@@ -494,7 +495,7 @@ impl Machine {
         let scoped = around.is_some_and(|around| own.is_none_or(|own| around < own));
         self.phase = Phase::Waiting { scoped };
         Ok(NextCommand {
-            state: node.state,
+            state,
             visit: self.visit(),
             name: action.name(),
             prints: matches!(action, Action::Print { .. }),

@@ -16,8 +16,8 @@ pub use musec_trace::{StateId, WaveId};
 pub use outline::{Outline, OutlineStep, OutlineWave};
 pub use plan::{Glob, ItemList, Plan, PlanError};
 
-use crate::program::node::Node;
-use crate::template::{Expr, Template, Value};
+use crate::program::node::{Node, NodeId};
+use crate::template::{Binding, Expr, Template, Value};
 
 /// A whole job.
 #[derive(Debug)]
@@ -78,8 +78,10 @@ pub struct Wave {
     pub timeout: Option<Duration>,
     /// Time from an attempt's launch to its hello.
     pub connect_timeout: Duration,
-    /// The graph; index 0 is where a machine begins.
+    /// The graph.
     pub(crate) nodes: Vec<Node>,
+    /// Where a machine begins.
+    pub(crate) entry: NodeId,
     /// How many loop names a machine of this wave holds at most.
     pub(crate) slots: u32,
     /// Names of variables that `set` steps give values, sorted.
@@ -88,6 +90,22 @@ pub struct Wave {
     pub(crate) reads_output: bool,
     /// The steps as a tree, for [`Outline`].
     pub(crate) outline: Vec<OutlineStep>,
+}
+
+impl Wave {
+    /// Whether its plan depends on how many cores there are.
+    pub(crate) fn uses_cores(&self) -> bool {
+        let counts = [&self.workers, &self.at_once];
+        let in_counts = counts.into_iter().flatten().any(|count| match count {
+            Count::Number(_) => false,
+            Count::Expr(expr) => expr.uses(Binding::Cores),
+        });
+        in_counts
+            || match &self.items {
+                Some(Items::Range(expr) | Items::Values(expr)) => expr.uses(Binding::Cores),
+                Some(Items::List(_) | Items::Glob { .. }) | None => false,
+            }
+    }
 }
 
 /// A number of workers: given, or to be evaluated.
@@ -106,9 +124,11 @@ pub enum Items {
     List(Vec<serde_json::Value>),
     /// The numbers from 0 up to, without, this one.
     Range(Expr),
+    /// The values of a list that an expression gives.
+    Values(Expr),
     /// The keys that match, sorted by bytes.
     Glob {
-        /// Where they are looked for.
+        /// Where they are looked for, unless the pattern turns out to begin with `in:`.
         place: musec_protocol::Place,
         /// The glob without `in:`, a template over parameters.
         pattern: Template,

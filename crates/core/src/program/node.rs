@@ -17,8 +17,8 @@ pub(crate) struct NodeId(pub u32);
 /// One node.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// The state it belongs to.
-    pub state: StateId,
+    /// The state it belongs to; always there at commands and [`NodeKind::Enter`].
+    pub state: Option<StateId>,
     /// What the step is called in errors: its name, or its action.
     pub name: String,
     /// What it does.
@@ -73,7 +73,7 @@ pub(crate) struct CommandNode {
 #[derive(Debug)]
 pub(crate) enum ActionTemplate {
     Run(Box<RunTemplate>),
-    /// `place` is `None` where only the rendered key tells (`in:` may come from a template).
+    /// The key with its `in:`, if it has one; that may come out of a template.
     Get {
         key: Template,
         file: Option<Template>,

@@ -53,6 +53,9 @@ pub struct OutlineStep {
     pub text: String,
     /// Its state.
     pub state: String,
+    /// Its `if`, as written.
+    #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
     /// The steps within, of `do` and `for`, or when its `if` holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<OutlineStep>,
@@ -108,6 +111,7 @@ impl Items {
     fn in_words(&self) -> String {
         match self {
             Self::List(values) => format!("{} listed", values.len()),
+            Self::Values(list) => list.source().trim().to_owned(),
             Self::Range(end) => format!("0 to {}, without it", end.source()),
             Self::Glob { place, pattern } => {
                 let prefix = match place {

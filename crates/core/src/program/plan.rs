@@ -9,8 +9,9 @@ use serde_json::Value as Json;
 use thiserror::Error;
 
 use crate::limits::{ITEMS_MAX, WORKERS_MAX};
+use crate::program::node::place_of;
 use crate::program::{Count, Items, Program, Wave, WaveId};
-use crate::template::{Expr, Planning, Value};
+use crate::template::{Expr, Planning, Value, value};
 
 /// What a wave will do.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,9 +191,13 @@ impl Program {
                             pattern: pattern.source().to_owned(),
                             why: why.to_string(),
                         })?;
-                Glob::new(*place, &pattern).map(Some)
+                let (place, pattern) = match place_of(&pattern) {
+                    (Place::Inputs, rest) => (Place::Inputs, rest),
+                    (Place::Store, pattern) => (*place, pattern),
+                };
+                Glob::new(place, pattern).map(Some)
             }
-            Some(Items::List(_) | Items::Range(_)) | None => Ok(None),
+            Some(Items::List(_) | Items::Range(_) | Items::Values(_)) | None => Ok(None),
         }
     }
 
@@ -262,7 +267,7 @@ impl Program {
         let failed = |why: String| PlanError::Expression {
             wave: wave.name.clone(),
             what,
-            source_text: expr.source().to_owned(),
+            source_text: expr.source().trim().to_owned(),
             why,
         };
         let value = expr
@@ -285,10 +290,29 @@ impl Program {
                 let end = self.number(wave, "range", end, cores)?;
                 ItemList::Range(bounded(wave, "range", end, ITEMS_MAX)?)
             }
+            Some(Items::Values(list)) => self.values(wave, list, cores)?,
             Some(Items::Glob { .. }) => self.listed(id, wave, keys)?,
         };
         bounded::<u64>(wave, "items", items.len().into(), ITEMS_MAX)?;
         Ok(Some(items))
+    }
+
+    /// The values of a list that an expression gives.
+    fn values(&self, wave: &Wave, list: &Expr, cores: u32) -> Result<ItemList, PlanError> {
+        let failed = |why: String| PlanError::Expression {
+            wave: wave.name.clone(),
+            what: "items",
+            source_text: list.source().trim().to_owned(),
+            why,
+        };
+        let value = list
+            .value(&Planning::new(self, cores))
+            .and_then(|value| value::freeze(&value).map_err(|why| list.failed(why)))
+            .map_err(|error| failed(error.to_string()))?;
+        match value::to_json(&value) {
+            Some(Json::Array(values)) => Ok(ItemList::Values(values)),
+            Some(_) | None => Err(failed(format!("a {} is not a list", value.kind()))),
+        }
     }
 
     fn listed(

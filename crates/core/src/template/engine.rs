@@ -93,10 +93,6 @@ impl Expr {
 
     /// Its value, never undefined.
     pub(crate) fn value(&self, bindings: &dyn Bindings) -> Result<Value, EvalError> {
-        let failed = |why| EvalError {
-            expression: self.source.trim().to_owned(),
-            why,
-        };
         let mut context = BTreeMap::new();
         for (name, binding) in &self.names {
             context.insert(Arc::clone(name), bindings.value(*binding));
@@ -104,11 +100,24 @@ impl Expr {
         let value = self
             .compiled
             .eval(context)
-            .map_err(|error| failed(in_words(&error)))?;
+            .map_err(|error| self.failed(in_words(&error)))?;
         if value.is_undefined() {
-            return Err(failed("it has no value".to_owned()));
+            return Err(self.failed("it has no value".to_owned()));
         }
         Ok(value)
+    }
+
+    /// An error of this expression.
+    pub(crate) fn failed(&self, why: String) -> EvalError {
+        EvalError {
+            expression: self.source.trim().to_owned(),
+            why,
+        }
+    }
+
+    /// Whether it uses this binding.
+    pub(crate) fn uses(&self, binding: Binding) -> bool {
+        self.names.iter().any(|(_, used)| *used == binding)
     }
 
     /// Whether it holds.

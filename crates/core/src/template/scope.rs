@@ -230,14 +230,14 @@ impl<'a> Scope<'a> {
 
 /// Bindings of a wave that is being planned.
 pub(crate) struct Planning<'a> {
-    pub program_params: &'a [Value],
+    pub params: &'a [Value],
     pub cores: u32,
 }
 
 impl<'a> Planning<'a> {
     pub(crate) fn new(program: &'a Program, cores: u32) -> Self {
         Self {
-            program_params: &program.param_values,
+            params: &program.param_values,
             cores,
         }
     }
@@ -246,7 +246,7 @@ impl<'a> Planning<'a> {
 impl Bindings for Planning<'_> {
     fn value(&self, binding: Binding) -> Value {
         match binding {
-            Binding::Param(param) => param_value(self.program_params, param),
+            Binding::Param(param) => param_value(self.params, param),
             Binding::Cores => Value::from(self.cores),
             Binding::Index
             | Binding::Workers

@@ -137,10 +137,8 @@ impl Template {
             match piece {
                 Piece::Text(piece) => text.push_str(piece),
                 Piece::Expr(expr) => {
-                    let value = value::freeze(&expr.value(bindings)?).map_err(|why| EvalError {
-                        expression: expr.source().trim().to_owned(),
-                        why,
-                    })?;
+                    let value = expr.value(bindings)?;
+                    let value = value::freeze(&value).map_err(|why| expr.failed(why))?;
                     // Writing to a string cannot fail.
                     write!(text, "{value}").ok();
                 }

@@ -36,6 +36,11 @@ pub(crate) fn from_json(json: &Json) -> Value {
     }
 }
 
+/// A frozen value as JSON; `None` of what JSON cannot say (bytes, NaN, keys that are no texts).
+pub(crate) fn to_json(value: &Value) -> Option<Json> {
+    serde_json::to_value(value).ok()
+}
+
 /// The same value without anything lazy in it, at most [`VALUE_BYTES_MAX`] large: what may be kept
 /// and shown. Says why if it is larger, or no data (a function, say).
 pub(crate) fn freeze(value: &Value) -> Result<Value, String> {
