@@ -1,0 +1,133 @@
+//! One window's time given away: busy time as the worker measured it, the rest to the network.
+
+use std::collections::BTreeMap;
+
+use musec_trace::{CTime, CommandId};
+
+use super::apportion::apportion;
+use super::category::Category;
+use super::session::Window;
+use super::sweep::{Cells, sweep};
+use crate::clocks::Rate;
+use crate::fold::{Attempt, Command};
+
+/// A window's account; its cells and what is unaccounted sum to its length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WindowAccount {
+    /// Nanoseconds by category and command.
+    pub(crate) cells: Cells,
+    /// In no category, in nanoseconds.
+    pub(crate) unaccounted_ns: u128,
+    /// The command that alone made the window.
+    pub(crate) only: Option<CommandId>,
+    /// Bounds of the network's part, in nanoseconds.
+    pub(crate) network_bounds_ns: (u128, u128),
+    /// Whether busy time was fitted.
+    pub(crate) is_fitted: bool,
+    /// Whether its busy time cannot have fitted.
+    pub(crate) is_impossible: bool,
+}
+
+/// The account of `window`, which lasted from `from` to `to` (C).
+///
+/// Busy time B, measured on W, lies in [B⁻, B⁺] on C ([`Rate::least_on_c`], [`Rate::most_on_c`])
+/// and is no longer than the window, L. The value nearest to B that both allow is taken. If even
+/// B⁻ > L, the window is unaccounted, with a fault; unless it is cut, where commands reach beyond
+/// it by an amount that nobody knows: then they are fitted, and network may be anything.
+pub(crate) fn account(
+    attempt: &Attempt,
+    window: &Window,
+    (from, to): (CTime, CTime),
+    rate: Rate,
+) -> WindowAccount {
+    let length = u128::from(to.since(from));
+    let mut account = WindowAccount { only: only(window), ..WindowAccount::default() };
+    if window.is_broken {
+        account.unaccounted_ns = length;
+        return account;
+    }
+    let commands: Vec<(CommandId, &Command)> =
+        window.answered.iter().filter_map(|id| Some((*id, attempt.commands.get(id)?))).collect();
+    let cells = sweep(&commands, &attempt.stalls);
+    let busy: u128 = cells.values().sum();
+    let (least, most) = (rate.least_on_c(busy), rate.most_on_c(busy));
+    account.network_bounds_ns = if window.is_cut {
+        (0, length)
+    } else {
+        (length.saturating_sub(most), length.saturating_sub(least))
+    };
+    if busy > length && least > length && !window.is_cut {
+        account.unaccounted_ns = length;
+        account.is_impossible = true;
+        account.network_bounds_ns = (0, 0);
+        return account;
+    }
+    if busy > length {
+        account.is_fitted = true;
+        account.cells = fit(&cells, length);
+        return account;
+    }
+    account.cells = cells;
+    add_network(&mut account.cells, &commands, window, attempt, length - busy, to);
+    account
+}
+
+/// The command that alone made a window.
+fn only(window: &Window) -> Option<CommandId> {
+    match (window.answered.as_slice(), window.unanswered.as_slice()) {
+        ([only], []) | ([], [only]) => Some(*only),
+        _ => None,
+    }
+}
+
+/// `cells` scaled down to `length`: first categories by largest remainder, then each category's
+/// commands.
+fn fit(cells: &Cells, length: u128) -> Cells {
+    let mut by_category: BTreeMap<Category, u128> = BTreeMap::new();
+    for ((category, _), ns) in cells {
+        *by_category.entry(*category).or_default() += ns;
+    }
+    let weights: Vec<u128> = by_category.values().copied().collect();
+    let totals = apportion(length, &weights);
+    let mut fitted = Cells::new();
+    for (category, total) in by_category.keys().zip(totals) {
+        let own = || cells.iter().filter(|((of, _), _)| of == category);
+        let weights: Vec<u128> = own().map(|(_, ns)| *ns).collect();
+        let parts = apportion(total, &weights);
+        fitted.extend(own().map(|(key, _)| *key).zip(parts));
+    }
+    fitted
+}
+
+/// Gives `network` nanoseconds to the window's commands in proportion to their own t3 − t0 −
+/// (b − a); one that did not reply has been in transit for all that is known.
+fn add_network(
+    cells: &mut Cells,
+    answered: &[(CommandId, &Command)],
+    window: &Window,
+    attempt: &Attempt,
+    network: u128,
+    to: CTime,
+) {
+    let mut shares: BTreeMap<CommandId, u128> = BTreeMap::new();
+    for (id, command) in answered {
+        shares.insert(*id, own_network(command));
+    }
+    for id in &window.unanswered {
+        let t0 = attempt.commands.get(id).and_then(|command| command.t0);
+        shares.insert(*id, u128::from(to.since(t0.unwrap_or(to))));
+    }
+    let weights: Vec<u128> = shares.values().copied().collect();
+    for (id, part) in shares.keys().zip(apportion(network, &weights)) {
+        *cells.entry((Category::Network, Some(*id))).or_default() += part;
+    }
+}
+
+/// t3 − t0 − (b − a), in nanoseconds; 0 where clocks make it negative.
+fn own_network(command: &Command) -> u128 {
+    let (Some(t0), Some(reply)) = (command.t0, command.reply.as_ref()) else {
+        return 0;
+    };
+    let outside = reply.t3.since(t0).saturating_sub(reply.stamps.at_worker_ns());
+    u128::from(outside)
+}
