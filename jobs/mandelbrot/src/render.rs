@@ -26,7 +26,7 @@ const CONTRAST: u8 = 10;
 /// bytes a pixel.
 pub(crate) fn render(picture: Picture, tile: Tile, iterations: u32) -> Vec<u8> {
     let view = View { picture, iterations };
-    // One sample a pixel first, with a rim of one pixel, so that edges at the tile's border are seen.
+    // One sample a pixel first, with a rim of one pixel that shows edges at the tile's border.
     let columns = tile.width as usize + 2;
     let mut first = Vec::with_capacity(columns * (tile.height as usize + 2));
     for row in 0..tile.height + 2 {
