@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use musec_protocol::{AttemptNo, CommandId, LaunchId, WorkerId};
+use musec_protocol::{AttemptNo, CommandId, LaunchId, Pong, WorkerId};
 use musec_trace::{
     AttemptOutcome, CTime, EndCause, Event, Failure, Joined, StateId, Timer, WaveId,
 };
@@ -118,6 +118,23 @@ impl Fleet {
         self.welcome(now, launch);
     }
 
+    pub(super) fn pulsed(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        t0: CTime,
+        t3: CTime,
+        pong: Pong,
+    ) {
+        if !self.joined.contains(&launch) {
+            return;
+        }
+        self.sign_of_life(now, launch, t3);
+        let Pong { seq, received, encoded, clock_gap_ns } = pong;
+        let pulse = Event::Pulse { launch, seq, t0, t3, received, encoded, clock_gap_ns };
+        self.record(now, pulse);
+    }
+
     /// Notes that an attempt is alive at `at`, C.
     pub(super) fn sign_of_life(&mut self, now: CTime, launch: LaunchId, at: CTime) {
         let Some(attempt) = self.attempt_mut(launch) else {
@@ -152,7 +169,7 @@ impl Fleet {
         }
     }
 
-    pub(super) fn exited(&mut self, now: CTime, launch: LaunchId, at: CTime, status: String) {
+    pub(super) fn exited(&mut self, now: CTime, launch: LaunchId, at: CTime, status: &str) {
         match self.state_of(launch) {
             Some(AttemptState::Requested) => {
                 let error = format!("its process ended before it connected: {status}");
@@ -160,9 +177,9 @@ impl Fleet {
                 let outcome = AttemptOutcome::NeverConnected;
                 self.end(now, launch, at, EndCause::Exited, outcome);
             }
-            Some(AttemptState::Working) => self.lose(now, launch, at, EndCause::Exited, &status),
+            Some(AttemptState::Working) => self.lose(now, launch, at, EndCause::Exited, status),
             Some(AttemptState::Vanished { at, .. }) => {
-                self.lose(now, launch, at, EndCause::Closed, &status);
+                self.lose(now, launch, at, EndCause::Closed, status);
             }
             Some(AttemptState::Quitting { outcome }) => {
                 self.outputs.push_back(Output::Hangup(launch));
@@ -363,6 +380,6 @@ impl Fleet {
     /// The time limit of an attempt, from its hello.
     pub(super) fn timeout_of(&self, launch: LaunchId) -> Option<Duration> {
         let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
-        self.options.timeout.or_else(|| wave.and_then(|wave| wave.timeout))
+        wave.and_then(|wave| wave.timeout)
     }
 }

@@ -50,10 +50,6 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 pub struct FleetOptions {
     /// Processors of the launcher's machines that count for `cores`.
     pub cores: u32,
-    /// Attempts alive at a time, instead of what the job says.
-    pub at_once: Option<u32>,
-    /// Time of each attempt, instead of what the job says.
-    pub timeout: Option<Duration>,
     /// URL of the store, for workers.
     pub store_url: String,
     /// URL of the inputs, for workers.
@@ -141,27 +137,15 @@ impl Fleet {
             Input::NotLaunched { launch, error } => self.not_launched(now, launch, error),
             Input::Joined(joined) => self.attempt_joined(now, *joined),
             Input::Replied { launch, t3, reply } => self.replied(now, launch, t3, *reply),
-            Input::Pulsed { launch, t0, t3, pong } => {
-                self.sign_of_life(now, launch, t3);
-                self.record(
-                    now,
-                    Event::Pulse {
-                        launch,
-                        seq: pong.seq,
-                        t0,
-                        t3,
-                        received: pong.received,
-                        encoded: pong.encoded,
-                        clock_gap_ns: pong.clock_gap_ns,
-                    },
-                );
-            }
+            Input::Pulsed { launch, t0, t3, pong } => self.pulsed(now, launch, t0, t3, pong),
             Input::Stalled { launch, t3, stall } => {
-                self.sign_of_life(now, launch, t3);
-                self.record(now, Event::Stalled { launch, from: stall.from, to: stall.to });
+                if self.joined.contains(&launch) {
+                    self.sign_of_life(now, launch, t3);
+                    self.record(now, Event::Stalled { launch, from: stall.from, to: stall.to });
+                }
             }
             Input::Closed { launch, at, why } => self.closed(now, launch, at, why),
-            Input::Exited { launch, at, status } => self.exited(now, launch, at, status),
+            Input::Exited { launch, at, status } => self.exited(now, launch, at, &status),
             Input::Listed { wave, keys } => self.listed(now, wave, keys),
             Input::Cancel { cause } => self.cancel(now, cause),
         }

@@ -153,9 +153,8 @@ impl Fleet {
 
     fn run_wave(&mut self, now: CTime, wave: WaveId, plan: Plan) {
         let cores = self.options.cores.max(1);
-        let given = self.options.at_once.or(plan.at_once);
         let default = if plan.items.is_some() { cores } else { plan.workers };
-        let at_once = given.unwrap_or(default).max(1);
+        let at_once = plan.at_once.unwrap_or(default).max(1);
         // Of a queue, no more workers than can be alive together ever find an item.
         let workers = if plan.queue { plan.workers.min(at_once) } else { plan.workers };
         let first_worker = self.next_worker();

@@ -1,0 +1,324 @@
+//! The fleet in a world of fake workers: seeded delays, deaths, refusals, losses, late and foreign
+//! messages. After every step the invariants hold, every run ends, and the same seed gives the same
+//! records.
+
+mod world;
+
+use std::time::Duration;
+
+use musec_core::fleet::{Closed, Input, Output};
+use musec_protocol::{Action, LaunchId, Outcome, Refusal};
+use musec_trace::{AttemptOutcome, CTime, EndCause, Event, RunStatus, Timer};
+use proptest::prelude::*;
+use world::{Fate, World, WorldOptions};
+
+const ONE: &str = r#"
+[job]
+workers = 1
+timeout = "1h"
+[[step]]
+run = "true"
+"#;
+
+const QUEUE: &str = r#"
+[job]
+workers = 3
+items = { range = "10" }
+at_once = 3
+timeout = "1h"
+[[step]]
+state = "work"
+run = "true"
+[[step]]
+state = "upload"
+put = "out"
+as = "out/{{ item }}"
+"#;
+
+const WAVES: &str = r#"
+[[wave]]
+name = "split"
+workers = 5
+at_once = 2
+connect_timeout = "10s"
+timeout = "60s"
+[[wave.step]]
+for = { k = "range(3)" }
+do = [{ run = "true {{ k }}" }]
+
+[[wave]]
+name = "merge"
+after = ["split"]
+workers = 1
+[[wave.step]]
+sleep = "1s"
+"#;
+
+fn ended(records: &[Event]) -> Vec<(u64, AttemptOutcome)> {
+    let ends = records.iter().filter_map(|event| match event {
+        Event::Ended { launch, outcome, .. } => Some((launch.0, *outcome)),
+        _ => None,
+    });
+    ends.collect()
+}
+
+fn errors(records: &[Event]) -> Vec<String> {
+    let failures = records.iter().filter_map(|event| match event {
+        Event::Failure(failure) => Some(format!("{}: {}", failure.name, failure.error)),
+        _ => None,
+    });
+    failures.collect()
+}
+
+#[test]
+fn a_worker_runs_its_program_and_quits() {
+    let mut world = World::new(ONE, WorldOptions::calm(1));
+    assert_eq!(world.run(), RunStatus::Done);
+    assert_eq!(ended(&world.records), [(0, AttemptOutcome::Done)]);
+    let names: Vec<_> = world
+        .records
+        .iter()
+        .filter_map(|event| match event {
+            Event::Queued(queued) => Some(queued.name.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(names, ["run", "quit"]);
+}
+
+#[test]
+fn workers_take_every_item_of_a_queue_once_and_clean_up_in_between() {
+    let mut world = World::new(QUEUE, WorldOptions::calm(2));
+    assert_eq!(world.run(), RunStatus::Done);
+    let mut items: Vec<u64> = Vec::new();
+    let mut cleans = 0;
+    for event in &world.records {
+        match event {
+            Event::ItemGiven { item, .. } => items.push(*item),
+            Event::Queued(queued) if queued.name == "clean" => cleans += 1,
+            _ => {}
+        }
+    }
+    items.sort_unstable();
+    assert_eq!(items, (0..10).collect::<Vec<_>>());
+    assert!((7..=9).contains(&cleans), "{cleans} cleanings between 10 items of 3 workers");
+}
+
+#[test]
+fn never_more_attempts_are_alive_than_at_once_allows() {
+    let mut world = World::new(WAVES, WorldOptions::calm(3));
+    assert_eq!(world.run(), RunStatus::Done);
+    assert_eq!(world.alive_max, 2);
+    let waves: Vec<_> = world
+        .records
+        .iter()
+        .filter_map(|event| match event {
+            Event::WaveStarted { name, workers, .. } => Some((name.clone(), *workers)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(waves, [("split".to_owned(), 5), ("merge".to_owned(), 1)]);
+}
+
+#[test]
+fn a_failing_command_fails_its_worker_and_the_waves_after_it_do_not_start() {
+    let mut options = WorldOptions::calm(4);
+    options.fate = |launch, _| if launch == 1 { Fate::Exit(3) } else { Fate::Live };
+    let mut world = World::new(WAVES, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    assert_eq!(world.ends(AttemptOutcome::Failed), 1);
+    assert_eq!(world.ends(AttemptOutcome::Done), 4);
+    assert_eq!(errors(&world.records).len(), 1);
+    assert!(errors(&world.records)[0].contains("exit"), "{:?}", errors(&world.records));
+    let skipped =
+        |event: &Event| matches!(event, Event::WaveSkipped { name, .. } if name == "merge");
+    assert!(world.records.iter().any(skipped));
+}
+
+#[test]
+fn a_failed_item_does_not_keep_its_worker_from_the_others() {
+    let mut options = WorldOptions::calm(5);
+    options.fate = |_, command| if command == 3 { Fate::Exit(1) } else { Fate::Live };
+    let mut world = World::new(QUEUE, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    let given = world.records.iter().filter(|event| matches!(event, Event::ItemGiven { .. }));
+    assert_eq!(given.count(), 10);
+}
+
+#[test]
+fn a_vanished_worker_is_named_with_its_command_and_exit() {
+    let mut options = WorldOptions::calm(6);
+    options.fate = |launch, _| if launch == 2 { Fate::Die } else { Fate::Live };
+    let mut world = World::new(WAVES, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    assert_eq!(world.ends(AttemptOutcome::Lost), 1);
+    assert_eq!(errors(&world.records), ["run: the worker vanished: killed by signal 9"]);
+}
+
+#[test]
+fn an_attempt_that_never_connects_fails_alone_after_its_connect_timeout() {
+    let mut options = WorldOptions::calm(7);
+    options.fate = |launch, _| if launch == 0 { Fate::NeverConnect } else { Fate::Live };
+    let mut world = World::new(WAVES, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    assert_eq!(world.ends(AttemptOutcome::NeverConnected), 1);
+    assert_eq!(world.ends(AttemptOutcome::Done), 4);
+    let fired = |event: &Event| matches!(event, Event::TimerFired { timer: Timer::Connect, .. });
+    assert_eq!(world.records.iter().filter(|event| fired(event)).count(), 1);
+    assert!(world.stopped.contains(&LaunchId(0)), "the launcher is told to stop it");
+}
+
+#[test]
+fn an_attempt_that_hangs_is_ended_by_its_timeout() {
+    let mut options = WorldOptions::calm(8);
+    options.fate = |launch, _| if launch == 3 { Fate::Hang } else { Fate::Live };
+    let mut world = World::new(WAVES, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    assert!(errors(&world.records)[0].contains("timeout"), "{:?}", errors(&world.records));
+}
+
+#[test]
+fn a_reply_to_a_command_that_was_not_sent_fails_that_worker_by_name() {
+    let mut options = WorldOptions::calm(9);
+    options.fate = |launch, _| if launch == 0 { Fate::Lie } else { Fate::Live };
+    let mut world = World::new(WAVES, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    let broken = world
+        .records
+        .iter()
+        .any(|event| matches!(event, Event::Ended { cause: EndCause::Protocol, .. }));
+    assert!(broken);
+    assert!(errors(&world.records)[0].contains("not awaited"), "{:?}", errors(&world.records));
+}
+
+#[test]
+fn a_cancelled_run_tells_its_workers_to_quit_and_is_interrupted() {
+    let mut options = WorldOptions::calm(10);
+    options.cancel = vec![Duration::from_millis(150)];
+    let mut world = World::new(WAVES, options);
+    assert_eq!(world.run(), RunStatus::Interrupted);
+    assert!(world.ends(AttemptOutcome::Killed) > 0);
+    assert_eq!(world.fleet.alive(), 0);
+    assert!(errors(&world.records).is_empty(), "being told to stop is no failure");
+}
+
+#[test]
+fn a_second_request_to_stop_ends_everything_at_once() {
+    let mut options = WorldOptions::calm(11);
+    options.fate = |_, _| Fate::Hang;
+    options.cancel = vec![Duration::from_millis(150), Duration::from_millis(151)];
+    let mut world = World::new(WAVES, options);
+    assert_eq!(world.run(), RunStatus::Interrupted);
+    assert!(world.now < CTime::ZERO.after(Duration::from_millis(200)), "{:?}", world.now);
+}
+
+#[test]
+fn only_an_awaited_attempt_may_join_and_only_once() {
+    let mut world = World::new(ONE, WorldOptions::calm(12));
+    assert_eq!(world.fleet.may_join(LaunchId(0)), Err(Refusal::Launch), "nothing launched yet");
+    assert_eq!(world.run(), RunStatus::Done);
+    assert_eq!(world.fleet.may_join(LaunchId(0)), Err(Refusal::Over));
+    assert_eq!(world.joins_refused, 0);
+}
+
+#[test]
+fn inputs_about_attempts_that_are_unknown_or_over_change_nothing() {
+    let mut world = World::new(ONE, WorldOptions::calm(13));
+    world.start();
+    for launch in [LaunchId(77), LaunchId(u64::MAX)] {
+        let at = world.now;
+        world.fleet.handle(at, Input::Closed { launch, at, why: Closed::Lost("x".into()) });
+        world.fleet.handle(at, Input::Exited { launch, at, status: "x".into() });
+        world.fleet.handle(at, Input::NotLaunched { launch, error: "x".into() });
+    }
+    let outputs: Vec<_> = std::iter::from_fn(|| world.fleet.poll_output()).collect();
+    assert!(outputs.is_empty(), "{outputs:?}");
+}
+
+#[test]
+fn outputs_of_successful_commands_stay_out_of_the_journal() {
+    let mut world = World::new(ONE, WorldOptions::calm(14));
+    world.run();
+    let texts = world.records.iter().filter_map(|event| match event {
+        Event::Replied { reply, .. } => Some((reply.stdout.text.len(), reply.stdout.total_bytes)),
+        _ => None,
+    });
+    assert_eq!(texts.collect::<Vec<_>>(), [(0, 5), (0, 0)]);
+    assert_eq!(world.outputs_kept, 1);
+}
+
+fn fates(launch: u64, command: u64) -> Fate {
+    // A spread of everything that can happen, by numbers that have nothing to do with one another.
+    match (launch * 7 + command * 3) % 23 {
+        0 => Fate::Exit(1),
+        1 => Fate::Die,
+        2 => Fate::Hang,
+        3 => Fate::Lie,
+        4 => Fate::NeverConnect,
+        5 => Fate::Refuse,
+        6 => Fate::Freeze,
+        _ => Fate::Live,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_happens_every_run_ends_and_every_attempt_ends_once(
+        seed in any::<u64>(),
+        job in prop::sample::select(vec![ONE, QUEUE, WAVES]),
+        cancel in prop::collection::vec(0u64..20_000, 0..3),
+        wild in any::<bool>(),
+    ) {
+        let mut options = WorldOptions::calm(seed);
+        options.jitter_ms = 900;
+        if wild {
+            options.fate = fates;
+        }
+        let mut cancel: Vec<_> = cancel.into_iter().map(Duration::from_millis).collect();
+        cancel.sort();
+        options.cancel = cancel;
+        let mut world = World::new(job, options.clone());
+        let status = world.run();
+        let mut ends = ended(&world.records);
+        ends.sort_unstable_by_key(|(launch, _)| *launch);
+        let requested = world.records.iter().filter(|e| matches!(e, Event::Requested { .. }));
+        prop_assert_eq!(requested.count(), ends.len());
+        prop_assert!(ends.windows(2).all(|pair| pair[0].0 < pair[1].0), "{:?}", ends);
+        let all_done = ends.iter().all(|(_, outcome)| *outcome == AttemptOutcome::Done);
+        prop_assert!(status != RunStatus::Done || all_done);
+        prop_assert!(world.fleet.next_deadline().is_none() || world.fleet.alive() == 0);
+
+        let mut again = World::new(job, options);
+        prop_assert_eq!(again.run(), status);
+        prop_assert_eq!(again.records, world.records, "the same seed gives the same records");
+    }
+}
+
+#[test]
+fn a_worker_that_stands_still_is_reported_frozen_and_given_up() {
+    let mut options = WorldOptions::calm(15);
+    options.fate = |_, _| Fate::Freeze;
+    let mut world = World::new(ONE, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    let frozen = |event: &Event| matches!(event, Event::Frozen { thawed: false, .. });
+    assert_eq!(world.records.iter().filter(|event| frozen(event)).count(), 1);
+    assert_eq!(world.ends(AttemptOutcome::Lost), 1);
+}
+
+#[test]
+fn a_command_is_sent_with_what_its_step_says() {
+    let mut world = World::new(ONE, WorldOptions::calm(16));
+    world.run();
+    let run = world.sent.iter().find_map(|action| match action {
+        Action::Run(run) => Some(run.argv.clone()),
+        _ => None,
+    });
+    let argv: Vec<Vec<u8>> = [&b"/bin/sh"[..], b"-c", b"true"].map(<[u8]>::to_vec).into();
+    assert_eq!(run, Some(argv));
+    assert_eq!(world.sent.last(), Some(&Action::Quit));
+    let outcome = Outcome::Exited(0);
+    assert!(outcome.is_success());
+    assert!(!matches!(world.fleet.poll_output(), Some(Output::Send(..))));
+}

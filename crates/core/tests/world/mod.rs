@@ -1,0 +1,292 @@
+//! A world of fake workers around a fleet: a queue of what will happen, a seed, and a clock that
+//! jumps from event to event.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use musec_core::fleet::{Closed, Fleet, FleetOptions, Input, Output};
+use musec_core::job::{Options, parse};
+use musec_protocol::{
+    Action, ClockKind, Command, CommandId, Hello, LaunchId, Outcome, Pong, Reply, Tail, WTime,
+};
+use musec_trace::{AttemptOutcome, CTime, Event, Joined, RunStatus};
+
+/// Virtual time after which a run that has not ended counts as hanging.
+const HANGING_AFTER: Duration = Duration::from_secs(24 * 3600);
+
+/// What happens to a fake worker at one of its commands (or at its launch).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It does what it is told.
+    Live,
+    /// Its process exits with this code.
+    Exit(i32),
+    /// It is killed.
+    Die,
+    /// It never answers, but is alive; it obeys quit.
+    Hang,
+    /// It answers a command that was not sent.
+    Lie,
+    /// Its process starts and never says hello.
+    NeverConnect,
+    /// The launcher cannot start it.
+    Refuse,
+    /// It stops answering heartbeats too, and does not obey.
+    Freeze,
+}
+
+#[derive(Clone)]
+pub(crate) struct WorldOptions {
+    pub(crate) seed: u64,
+    pub(crate) jitter_ms: u64,
+    /// Fate by launch and command; command 0 decides on the launch too.
+    pub(crate) fate: fn(u64, u64) -> Fate,
+    pub(crate) cancel: Vec<Duration>,
+}
+
+impl WorldOptions {
+    pub(crate) fn calm(seed: u64) -> Self {
+        Self { seed, jitter_ms: 90, fate: |_, _| Fate::Live, cancel: Vec::new() }
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) fleet: Fleet,
+    pub(crate) now: CTime,
+    pub(crate) records: Vec<Event>,
+    pub(crate) sent: Vec<Action>,
+    pub(crate) stopped: BTreeSet<LaunchId>,
+    pub(crate) alive_max: usize,
+    pub(crate) joins_refused: usize,
+    pub(crate) outputs_kept: usize,
+    options: WorldOptions,
+    random: u64,
+    future: BTreeMap<(CTime, u64), Input>,
+    scheduled: u64,
+    frozen: BTreeSet<LaunchId>,
+    status: Option<RunStatus>,
+}
+
+impl World {
+    pub(crate) fn new(job: &str, options: WorldOptions) -> Self {
+        let program = parse(job, &Options::default())
+            .unwrap_or_else(|errors| panic!("{:?} in {job}", errors.0));
+        let fleet_options = FleetOptions { cores: 2, ..FleetOptions::default() };
+        let mut world = Self {
+            fleet: Fleet::new(Arc::new(program), fleet_options),
+            now: CTime::ZERO,
+            records: Vec::new(),
+            sent: Vec::new(),
+            stopped: BTreeSet::new(),
+            alive_max: 0,
+            joins_refused: 0,
+            outputs_kept: 0,
+            random: options.seed | 1,
+            future: BTreeMap::new(),
+            scheduled: 0,
+            frozen: BTreeSet::new(),
+            status: None,
+            options,
+        };
+        for at in world.options.cancel.clone() {
+            world.at(CTime::ZERO.after(at), Input::Cancel { cause: "test".into() });
+        }
+        world
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.fleet.handle(self.now, Input::Start);
+        self.drain();
+    }
+
+    /// Runs to the end; panics, with the seed, if that does not come.
+    pub(crate) fn run(&mut self) -> RunStatus {
+        self.start();
+        loop {
+            if let Some(status) = self.status {
+                return status;
+            }
+            let seed = self.options.seed;
+            let event = self.future.first_key_value().map(|((at, _), _)| *at);
+            let next = event.into_iter().chain(self.fleet.next_deadline()).min();
+            let next = next.unwrap_or_else(|| panic!("seed {seed}: nothing will ever happen"));
+            assert!(next < CTime::ZERO.after(HANGING_AFTER), "seed {seed}: hanging");
+            self.now = self.now.max(next);
+            match self.future.first_key_value().map(|(key, _)| *key) {
+                Some(key) if key.0 <= self.now => {
+                    let input = self.future.remove(&key).expect("it was there");
+                    self.happen(input);
+                }
+                Some(_) | None => self.fleet.tick(self.now),
+            }
+            self.drain();
+        }
+    }
+
+    pub(crate) fn ends(&self, outcome: AttemptOutcome) -> usize {
+        let is = |event: &&Event| matches!(event, Event::Ended { outcome: o, .. } if *o == outcome);
+        self.records.iter().filter(is).count()
+    }
+
+    fn happen(&mut self, input: Input) {
+        if let Input::Joined(joined) = &input
+            && self.fleet.may_join(joined.launch).is_err()
+        {
+            self.joins_refused += 1;
+            return;
+        }
+        if let Input::Pulsed { launch, .. } = &input {
+            if self.frozen.contains(launch) || self.status.is_some() {
+                return;
+            }
+            let launch = *launch;
+            self.pulse(launch);
+        }
+        self.fleet.handle(self.now, input);
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.fleet.poll_output() {
+            match output {
+                Output::Record(at, event) => {
+                    assert_eq!(at, self.now, "records carry the instant of handling");
+                    self.records.push(event);
+                }
+                Output::Launch(launch) => self.launch(launch),
+                Output::Send(launch, command) => self.command(launch, &command),
+                Output::Stop(launch) => {
+                    self.stopped.insert(launch);
+                    self.exit(launch, "killed by signal 9");
+                }
+                Output::Finished(status) => self.status = Some(status),
+                Output::KeepOutput { .. } => self.outputs_kept += 1,
+                Output::Hangup(_) | Output::Welcome(..) | Output::List { .. } | Output::Sync => {}
+            }
+        }
+        self.alive_max = self.alive_max.max(self.fleet.alive());
+    }
+
+    fn launch(&mut self, launch: LaunchId) {
+        let fate = (self.options.fate)(launch.0, 0);
+        if fate == Fate::Refuse {
+            self.soon(Input::NotLaunched { launch, error: "no room".into() });
+            return;
+        }
+        self.soon(Input::Accepted { launch, at: self.now, engine_id: launch.to_string() });
+        if fate != Fate::NeverConnect {
+            let (tcp, tls, t3) = (self.now, self.now, self.now);
+            self.soon(Input::Joined(Box::new(Joined { launch, tcp, tls, t3, hello: hello() })));
+            self.pulse(launch);
+        }
+    }
+
+    fn command(&mut self, launch: LaunchId, command: &Command) {
+        self.sent.push(command.action.clone());
+        if self.frozen.contains(&launch) {
+            return;
+        }
+        let fate = (self.options.fate)(launch.0, command.id.0);
+        if command.action == Action::Quit {
+            self.answer(launch, command.id, Outcome::Ok);
+            let later = self.later(1_000);
+            self.at(later, Input::Closed { launch, at: later, why: Closed::Lost("closed".into()) });
+            return;
+        }
+        match fate {
+            Fate::Live | Fate::NeverConnect | Fate::Refuse => {
+                let ran = matches!(command.action, Action::Run(_));
+                let outcome = if ran { Outcome::Exited(0) } else { Outcome::Ok };
+                self.answer(launch, command.id, outcome);
+            }
+            Fate::Exit(code) => self.answer(launch, command.id, Outcome::Exited(code)),
+            Fate::Lie => self.answer(launch, CommandId(command.id.0 + 40), Outcome::Ok),
+            Fate::Die => {
+                let at = self.later(1);
+                self.at(at, Input::Closed { launch, at, why: Closed::Lost("reset".into()) });
+                self.exit(launch, "killed by signal 9");
+            }
+            Fate::Hang => {}
+            Fate::Freeze => {
+                self.frozen.insert(launch);
+            }
+        }
+    }
+
+    fn answer(&mut self, launch: LaunchId, id: CommandId, outcome: Outcome) {
+        let t3 = self.later(self.options.jitter_ms);
+        let reply = Reply {
+            id,
+            received: WTime::from_ns(1),
+            started: WTime::from_ns(1),
+            finished: WTime::from_ns(2),
+            encoded: WTime::from_ns(2),
+            clock_gap_ns: 0,
+            remaining_started_ms: None,
+            remaining_finished_ms: None,
+            phases: Vec::new(),
+            usage: None,
+            stdout: match outcome {
+                Outcome::Exited(_) => Tail { text: b"hello".to_vec(), total_bytes: 5 },
+                _ => Tail::default(),
+            },
+            stderr: Tail::default(),
+            outcome,
+            bytes: 0,
+            objects: Vec::new(),
+        };
+        self.at(t3, Input::Replied { launch, t3, reply: Box::new(reply) });
+    }
+
+    fn pulse(&mut self, launch: LaunchId) {
+        let t3 = self.now.after(Duration::from_secs(1));
+        let pong = Pong {
+            seq: 0,
+            received: WTime::from_ns(1),
+            encoded: WTime::from_ns(1),
+            clock_gap_ns: 0,
+        };
+        self.at(t3, Input::Pulsed { launch, t0: self.now, t3, pong });
+    }
+
+    fn exit(&mut self, launch: LaunchId, status: &str) {
+        let at = self.later(20);
+        self.at(at, Input::Exited { launch, at, status: status.into() });
+    }
+
+    fn soon(&mut self, input: Input) {
+        let at = self.later(self.options.jitter_ms);
+        self.at(at, input);
+    }
+
+    fn at(&mut self, at: CTime, input: Input) {
+        self.scheduled += 1;
+        self.future.insert((at, self.scheduled), input);
+    }
+
+    /// An instant from now on, within `jitter_ms`; of what depends on order, later is later.
+    fn later(&mut self, jitter_ms: u64) -> CTime {
+        // xorshift64: enough for delays, and the same everywhere.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.now.after(Duration::from_millis(1 + self.random % jitter_ms.max(1)))
+    }
+}
+
+fn hello() -> Hello {
+    Hello {
+        host: b"host".to_vec(),
+        boot_id: String::new(),
+        time_namespace: String::new(),
+        pid: 1,
+        clock: ClockKind::MonotonicRaw,
+        encoded: WTime::from_ns(1),
+        clock_gap_ns: 0,
+        wall_ns: 0,
+        cpus: 1,
+        memory_bytes: 1,
+        version: String::new(),
+        facts: BTreeMap::new(),
+    }
+}
