@@ -3,8 +3,6 @@
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto/journal.proto");
     let schema = protox::compile(["proto/journal.proto"], ["proto"])?;
-    prost_build::Config::new()
-        .btree_map(["."])
-        .compile_fds(schema)?;
+    prost_build::Config::new().btree_map(["."]).compile_fds(schema)?;
     Ok(())
 }

@@ -29,33 +29,19 @@ fn clock_from(code: u32) -> Result<ClockKind, Fault> {
 
 impl From<Record> for wire::Record {
     fn from(record: Record) -> Self {
-        Self {
-            at_ns: record.at.ns,
-            event: Some(record.event.into()),
-        }
+        Self { at_ns: record.at.ns, event: Some(record.event.into()) }
     }
 }
 
 impl From<Event> for wire::record::Event {
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one arm an event; splitting would hide none"
-    )]
+    #[expect(clippy::too_many_lines, reason = "one arm an event; splitting would hide none")]
     fn from(event: Event) -> Self {
         match event {
             Event::RunStarted(started) => Self::RunStarted(started_to_wire(*started)),
-            Event::StateNamed { state, wave, name } => Self::StateNamed(wire::StateNamed {
-                state: state.0,
-                wave: wave.0,
-                name,
-            }),
-            Event::WaveStarted {
-                wave,
-                name,
-                first_worker,
-                workers,
-                items,
-            } => {
+            Event::StateNamed { state, wave, name } => {
+                Self::StateNamed(wire::StateNamed { state: state.0, wave: wave.0, name })
+            }
+            Event::WaveStarted { wave, name, first_worker, workers, items } => {
                 let first_worker = first_worker.0;
                 Self::WaveStarted(wire::WaveStarted {
                     wave: wave.0,
@@ -66,58 +52,38 @@ impl From<Event> for wire::record::Event {
                 })
             }
             Event::WaveEnded { wave } => Self::WaveEnded(wire::WaveEnded { wave: wave.0 }),
-            Event::WaveSkipped { wave, name, reason } => Self::WaveSkipped(wire::WaveSkipped {
-                wave: wave.0,
-                name,
-                reason,
-            }),
-            Event::Requested {
-                launch,
-                worker,
-                attempt,
-                wave,
-            } => Self::Requested(wire::Requested {
-                launch: launch.0,
-                worker: worker.0,
-                attempt: attempt.0,
-                wave: wave.0,
-            }),
-            Event::Accepted {
-                launch,
-                accepted,
-                engine_id,
-            } => Self::Accepted(wire::Accepted {
+            Event::WaveSkipped { wave, name, reason } => {
+                Self::WaveSkipped(wire::WaveSkipped { wave: wave.0, name, reason })
+            }
+            Event::Requested { launch, worker, attempt, wave } => {
+                Self::Requested(wire::Requested {
+                    launch: launch.0,
+                    worker: worker.0,
+                    attempt: attempt.0,
+                    wave: wave.0,
+                })
+            }
+            Event::Accepted { launch, accepted, engine_id } => Self::Accepted(wire::Accepted {
                 launch: launch.0,
                 accepted_ns: accepted.ns,
                 engine_id,
             }),
-            Event::NotLaunched { launch, error } => Self::NotLaunched(wire::NotLaunched {
-                launch: launch.0,
-                error,
-            }),
+            Event::NotLaunched { launch, error } => {
+                Self::NotLaunched(wire::NotLaunched { launch: launch.0, error })
+            }
             Event::Joined(joined) => Self::Joined(joined_to_wire(*joined)),
-            Event::ItemGiven {
-                launch,
-                item,
-                value_json,
-            } => Self::ItemGiven(wire::ItemGiven {
-                launch: launch.0,
-                item,
-                value_json,
-            }),
-            Event::Transition {
-                launch,
-                lane,
-                from,
-                to,
-                cause,
-            } => Self::Transition(wire::Transition {
-                launch: launch.0,
-                lane,
-                from: from.map(|state| state.0),
-                to: to.map(|state| state.0),
-                cause: cause.code(),
-            }),
+            Event::ItemGiven { launch, item, value_json } => {
+                Self::ItemGiven(wire::ItemGiven { launch: launch.0, item, value_json })
+            }
+            Event::Transition { launch, lane, from, to, cause } => {
+                Self::Transition(wire::Transition {
+                    launch: launch.0,
+                    lane,
+                    from: from.map(|state| state.0),
+                    to: to.map(|state| state.0),
+                    cause: cause.code(),
+                })
+            }
             Event::Queued(queued) => Self::Queued(wire::Queued {
                 launch: queued.launch.0,
                 id: queued.id.0,
@@ -129,49 +95,32 @@ impl From<Event> for wire::record::Event {
                 pipelined: queued.pipelined,
                 background: queued.background,
             }),
-            Event::Sent { launch, id, t0 } => Self::Sent(wire::Sent {
-                launch: launch.0,
-                id: id.0,
-                t0_ns: t0.ns,
-            }),
+            Event::Sent { launch, id, t0 } => {
+                Self::Sent(wire::Sent { launch: launch.0, id: id.0, t0_ns: t0.ns })
+            }
             Event::Replied { launch, t3, reply } => {
                 Self::Replied(reply_to_wire(launch, t3, *reply))
             }
-            Event::Pulse {
-                launch,
-                seq,
-                t0,
-                t3,
-                received,
-                encoded,
-                clock_gap_ns,
-            } => Self::Pulse(wire::Pulse {
-                launch: launch.0,
-                seq,
-                t0_ns: t0.ns,
-                t3_ns: t3.ns,
-                received_ns: received.ns,
-                encoded_ns: encoded.ns,
-                clock_gap_ns,
-            }),
-            Event::Stalled { launch, from, to } => Self::Stalled(wire::Stalled {
-                launch: launch.0,
-                from_ns: from.ns,
-                to_ns: to.ns,
-            }),
-            Event::Frozen {
-                launch,
-                since,
-                thawed,
-            } => Self::Frozen(wire::Frozen {
-                launch: launch.0,
-                since_ns: since.ns,
-                thawed,
-            }),
-            Event::Waiting { launch, reason } => Self::Waiting(wire::Waiting {
-                launch: launch.0,
-                reason: reason.code(),
-            }),
+            Event::Pulse { launch, seq, t0, t3, received, encoded, clock_gap_ns } => {
+                Self::Pulse(wire::Pulse {
+                    launch: launch.0,
+                    seq,
+                    t0_ns: t0.ns,
+                    t3_ns: t3.ns,
+                    received_ns: received.ns,
+                    encoded_ns: encoded.ns,
+                    clock_gap_ns,
+                })
+            }
+            Event::Stalled { launch, from, to } => {
+                Self::Stalled(wire::Stalled { launch: launch.0, from_ns: from.ns, to_ns: to.ns })
+            }
+            Event::Frozen { launch, since, thawed } => {
+                Self::Frozen(wire::Frozen { launch: launch.0, since_ns: since.ns, thawed })
+            }
+            Event::Waiting { launch, reason } => {
+                Self::Waiting(wire::Waiting { launch: launch.0, reason: reason.code() })
+            }
             Event::TimerFired { timer, launch } => Self::TimerFired(wire::TimerFired {
                 timer: timer.code(),
                 launch: launch.map(|launch| launch.0),
@@ -184,40 +133,26 @@ impl From<Event> for wire::record::Event {
                 error: failure.error,
                 output: failure.output,
             }),
-            Event::Ended {
-                launch,
-                end,
-                last_sign,
-                cause,
-                outcome,
-            } => Self::Ended(wire::Ended {
+            Event::Ended { launch, end, last_sign, cause, outcome } => Self::Ended(wire::Ended {
                 launch: launch.0,
                 end_ns: end.ns,
                 last_sign_ns: last_sign.ns,
                 cause: cause.code(),
                 outcome: outcome.code(),
             }),
-            Event::Printed { launch, text } => Self::Printed(wire::Printed {
-                launch: launch.0,
-                text,
-            }),
+            Event::Printed { launch, text } => {
+                Self::Printed(wire::Printed { launch: launch.0, text })
+            }
             Event::Listed { wave, keys } => Self::Listed(wire::Listed { wave: wave.0, keys }),
             Event::Sample(sample) => Self::Sample(sample_to_wire(*sample)),
             Event::Cancelled { cause } => Self::Cancelled(wire::Cancelled { cause }),
-            Event::Output {
-                launch,
-                id,
-                stream,
-                tail,
-            } => Self::Output(wire::Output {
+            Event::Output { launch, id, stream, tail } => Self::Output(wire::Output {
                 launch: launch.0,
                 id: id.0,
                 stream: stream.code(),
                 tail: tail_to_wire(tail),
             }),
-            Event::RunEnded { status } => Self::RunEnded(wire::RunEnded {
-                status: status.code(),
-            }),
+            Event::RunEnded { status } => Self::RunEnded(wire::RunEnded { status: status.code() }),
         }
     }
 }
@@ -242,12 +177,7 @@ fn started_to_wire(started: RunStarted) -> wire::RunStarted {
 
 fn started_from_wire(started: wire::RunStarted) -> Result<RunStarted, Fault> {
     Ok(RunStarted {
-        run: RunId(
-            started
-                .run
-                .try_into()
-                .map_err(|_| "a run id that is not 16 bytes long")?,
-        ),
+        run: RunId(started.run.try_into().map_err(|_| "a run id that is not 16 bytes long")?),
         job: started.job,
         launcher: started.launcher,
         wall_ns: started.wall_ns,
@@ -345,20 +275,14 @@ impl TryFrom<wire::Record> for Record {
 
     fn try_from(record: wire::Record) -> Result<Self, Fault> {
         let event = record.event.ok_or("no event, or one of a newer version")?;
-        Ok(Self {
-            at: CTime::from_ns(record.at_ns),
-            event: event.try_into()?,
-        })
+        Ok(Self { at: CTime::from_ns(record.at_ns), event: event.try_into()? })
     }
 }
 
 impl TryFrom<wire::record::Event> for Event {
     type Error = Fault;
 
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one arm an event; splitting would hide none"
-    )]
+    #[expect(clippy::too_many_lines, reason = "one arm an event; splitting would hide none")]
     fn try_from(event: wire::record::Event) -> Result<Self, Fault> {
         use wire::record::Event as Wire;
         Ok(match event {
@@ -375,9 +299,7 @@ impl TryFrom<wire::record::Event> for Event {
                 workers: started.workers,
                 items: started.items,
             },
-            Wire::WaveEnded(ended) => Self::WaveEnded {
-                wave: WaveId(ended.wave),
-            },
+            Wire::WaveEnded(ended) => Self::WaveEnded { wave: WaveId(ended.wave) },
             Wire::WaveSkipped(skipped) => Self::WaveSkipped {
                 wave: WaveId(skipped.wave),
                 name: skipped.name,
@@ -394,10 +316,9 @@ impl TryFrom<wire::record::Event> for Event {
                 accepted: CTime::from_ns(accepted.accepted_ns),
                 engine_id: accepted.engine_id,
             },
-            Wire::NotLaunched(not) => Self::NotLaunched {
-                launch: LaunchId(not.launch),
-                error: not.error,
-            },
+            Wire::NotLaunched(not) => {
+                Self::NotLaunched { launch: LaunchId(not.launch), error: not.error }
+            }
             Wire::Joined(joined) => Self::Joined(Box::new(joined_from_wire(joined)?)),
             Wire::ItemGiven(given) => Self::ItemGiven {
                 launch: LaunchId(given.launch),
@@ -429,11 +350,7 @@ impl TryFrom<wire::record::Event> for Event {
             },
             Wire::Replied(replied) => {
                 let (launch, t3, reply) = reply_from_wire(replied)?;
-                Self::Replied {
-                    launch,
-                    t3,
-                    reply: Box::new(reply),
-                }
+                Self::Replied { launch, t3, reply: Box::new(reply) }
             }
             Wire::Pulse(pulse) => Self::Pulse {
                 launch: LaunchId(pulse.launch),
@@ -477,18 +394,12 @@ impl TryFrom<wire::record::Event> for Event {
                 cause: EndCause::from_code(ended.cause).ok_or("an unknown end")?,
                 outcome: AttemptOutcome::from_code(ended.outcome).ok_or("an unknown outcome")?,
             },
-            Wire::Printed(printed) => Self::Printed {
-                launch: LaunchId(printed.launch),
-                text: printed.text,
-            },
-            Wire::Listed(listed) => Self::Listed {
-                wave: WaveId(listed.wave),
-                keys: listed.keys,
-            },
+            Wire::Printed(printed) => {
+                Self::Printed { launch: LaunchId(printed.launch), text: printed.text }
+            }
+            Wire::Listed(listed) => Self::Listed { wave: WaveId(listed.wave), keys: listed.keys },
             Wire::Sample(sample) => Self::Sample(Box::new(sample_from_wire(sample))),
-            Wire::Cancelled(cancelled) => Self::Cancelled {
-                cause: cancelled.cause,
-            },
+            Wire::Cancelled(cancelled) => Self::Cancelled { cause: cancelled.cause },
             Wire::Output(output) => Self::Output {
                 launch: LaunchId(output.launch),
                 id: CommandId(output.id),

@@ -242,7 +242,7 @@ pub enum Event {
         /// Its end.
         tail: Tail,
     },
-    /// The last record of a run that ended by itself.
+    /// The last decision of a run that ended by itself; only a last sample may follow.
     RunEnded {
         /// How.
         status: RunStatus,

@@ -25,13 +25,7 @@ pub use musec_protocol::{
 pub use time::CTime;
 
 /// The generated types of the journal's schema; private, so that only checked values are seen.
-#[allow(
-    missing_docs,
-    unreachable_pub,
-    unused_qualifications,
-    clippy::all,
-    reason = "generated"
-)]
+#[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, reason = "generated")]
 mod wire {
     include!(concat!(env!("OUT_DIR"), "/musec.journal.v1.rs"));
 }

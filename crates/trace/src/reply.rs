@@ -37,12 +37,7 @@ pub(crate) fn reply_to_wire(launch: LaunchId, t3: CTime, reply: Reply) -> wire::
 }
 
 pub(crate) fn reply_from_wire(replied: wire::Replied) -> Result<(LaunchId, CTime, Reply), Fault> {
-    let stamps = [
-        replied.received_ns,
-        replied.started_ns,
-        replied.finished_ns,
-        replied.encoded_ns,
-    ];
+    let stamps = [replied.received_ns, replied.started_ns, replied.finished_ns, replied.encoded_ns];
     if !stamps.is_sorted() {
         return Err("a reply whose stamps run backwards");
     }
@@ -61,11 +56,7 @@ pub(crate) fn reply_from_wire(replied: wire::Replied) -> Result<(LaunchId, CTime
             replied.error_kind,
             replied.error_text,
         )?,
-        phases: replied
-            .phases
-            .into_iter()
-            .map(phase_from_wire)
-            .collect::<Result<_, _>>()?,
+        phases: replied.phases.into_iter().map(phase_from_wire).collect::<Result<_, _>>()?,
         usage: replied.usage.map(|usage| Usage {
             user_ns: usage.user_ns,
             system_ns: usage.system_ns,
@@ -76,11 +67,7 @@ pub(crate) fn reply_from_wire(replied: wire::Replied) -> Result<(LaunchId, CTime
         bytes: replied.bytes,
         objects: replied.objects.into_iter().map(object_from_wire).collect(),
     };
-    Ok((
-        LaunchId(replied.launch),
-        CTime::from_ns(replied.t3_ns),
-        reply,
-    ))
+    Ok((LaunchId(replied.launch), CTime::from_ns(replied.t3_ns), reply))
 }
 
 fn outcome_to_wire(outcome: Outcome) -> (u32, i64, u32, String) {
@@ -88,12 +75,9 @@ fn outcome_to_wire(outcome: Outcome) -> (u32, i64, u32, String) {
         Outcome::Ok => (1, 0, 0, String::new()),
         Outcome::Exited(code) => (2, code.into(), 0, String::new()),
         Outcome::Signalled(signal) => (3, signal.into(), 0, String::new()),
-        Outcome::TimedOut { limit_ms } => (
-            4,
-            i64::try_from(limit_ms).unwrap_or(i64::MAX),
-            0,
-            String::new(),
-        ),
+        Outcome::TimedOut { limit_ms } => {
+            (4, i64::try_from(limit_ms).unwrap_or(i64::MAX), 0, String::new())
+        }
         Outcome::Failed { kind, text } => (5, 0, error_code(kind), text),
         Outcome::Cancelled => (6, 0, 0, String::new()),
     }
@@ -108,10 +92,7 @@ fn outcome_from_wire(code: u32, value: i64, kind: u32, text: String) -> Result<O
         4 => Outcome::TimedOut {
             limit_ms: u64::try_from(value).map_err(|_| "a negative time limit")?,
         },
-        5 => Outcome::Failed {
-            kind: error_from(kind)?,
-            text,
-        },
+        5 => Outcome::Failed { kind: error_from(kind)?, text },
         6 => Outcome::Cancelled,
         _ => return Err("an unknown outcome of a command"),
     })
@@ -151,11 +132,7 @@ fn phase_to_wire(phase: Phase) -> wire::Phase {
         PhaseKind::Disk => 5,
         PhaseKind::BackOff => 6,
     };
-    wire::Phase {
-        kind,
-        from_ns: phase.from.ns,
-        to_ns: phase.to.ns,
-    }
+    wire::Phase { kind, from_ns: phase.from.ns, to_ns: phase.to.ns }
 }
 
 fn phase_from_wire(phase: wire::Phase) -> Result<Phase, Fault> {
@@ -171,25 +148,15 @@ fn phase_from_wire(phase: wire::Phase) -> Result<Phase, Fault> {
     if phase.from_ns > phase.to_ns {
         return Err("a phase that runs backwards");
     }
-    Ok(Phase {
-        kind,
-        from: WTime::from_ns(phase.from_ns),
-        to: WTime::from_ns(phase.to_ns),
-    })
+    Ok(Phase { kind, from: WTime::from_ns(phase.from_ns), to: WTime::from_ns(phase.to_ns) })
 }
 
 pub(crate) fn tail_to_wire(tail: Tail) -> Option<wire::Tail> {
-    (tail.total_bytes > 0).then_some(wire::Tail {
-        text: tail.text,
-        total_bytes: tail.total_bytes,
-    })
+    (tail.total_bytes > 0).then_some(wire::Tail { text: tail.text, total_bytes: tail.total_bytes })
 }
 
 pub(crate) fn tail_from_wire(tail: Option<wire::Tail>) -> Tail {
-    tail.map_or_else(Tail::default, |tail| Tail {
-        text: tail.text,
-        total_bytes: tail.total_bytes,
-    })
+    tail.map_or_else(Tail::default, |tail| Tail { text: tail.text, total_bytes: tail.total_bytes })
 }
 
 fn object_to_wire(object: Object) -> wire::Object {

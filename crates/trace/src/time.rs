@@ -31,9 +31,7 @@ impl CTime {
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
         let wait = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
-        Self {
-            ns: self.ns.saturating_add(wait),
-        }
+        Self { ns: self.ns.saturating_add(wait) }
     }
 }
 

@@ -25,20 +25,9 @@ fn reply(outcome: Outcome) -> Reply {
         remaining_started_ms: Some(-1),
         remaining_finished_ms: None,
         outcome,
-        phases: vec![Phase {
-            kind: PhaseKind::User,
-            from: w(3),
-            to: w(29),
-        }],
-        usage: Some(Usage {
-            user_ns: 5,
-            system_ns: 6,
-            peak_rss_bytes: 7,
-        }),
-        stdout: Tail {
-            text: b"\xff out".to_vec(),
-            total_bytes: 500,
-        },
+        phases: vec![Phase { kind: PhaseKind::User, from: w(3), to: w(29) }],
+        usage: Some(Usage { user_ns: 5, system_ns: 6, peak_rss_bytes: 7 }),
+        stdout: Tail { text: b"\xff out".to_vec(), total_bytes: 500 },
         stderr: Tail::default(),
         bytes: 8,
         objects: vec![Object {
@@ -61,18 +50,11 @@ fn samples() -> Vec<Record> {
         Outcome::Exited(-3),
         Outcome::Signalled(9),
         Outcome::TimedOut { limit_ms: 12 },
-        Outcome::Failed {
-            kind: ErrorKind::Missing,
-            text: "no such key".into(),
-        },
+        Outcome::Failed { kind: ErrorKind::Missing, text: "no such key".into() },
         Outcome::Cancelled,
     ];
     let mut events = vec![
-        Event::StateNamed {
-            state: StateId(3),
-            wave: WaveId(1),
-            name: "encode".into(),
-        },
+        Event::StateNamed { state: StateId(3), wave: WaveId(1), name: "encode".into() },
         Event::WaveStarted {
             wave: WaveId(1),
             name: "w".into(),
@@ -80,26 +62,10 @@ fn samples() -> Vec<Record> {
             workers: 5,
             items: 6,
         },
-        Event::Requested {
-            launch,
-            worker: WorkerId(4),
-            attempt: AttemptNo(1),
-            wave: WaveId(1),
-        },
-        Event::Accepted {
-            launch,
-            accepted: CTime::from_ns(11),
-            engine_id: "77".into(),
-        },
-        Event::NotLaunched {
-            launch,
-            error: "no fork".into(),
-        },
-        Event::ItemGiven {
-            launch,
-            item: 3,
-            value_json: "\"x\"".into(),
-        },
+        Event::Requested { launch, worker: WorkerId(4), attempt: AttemptNo(1), wave: WaveId(1) },
+        Event::Accepted { launch, accepted: CTime::from_ns(11), engine_id: "77".into() },
+        Event::NotLaunched { launch, error: "no fork".into() },
+        Event::ItemGiven { launch, item: 3, value_json: "\"x\"".into() },
         Event::Transition {
             launch,
             lane: vec![1, 0],
@@ -118,11 +84,7 @@ fn samples() -> Vec<Record> {
             pipelined: true,
             background: false,
         })),
-        Event::Sent {
-            launch,
-            id: CommandId(1),
-            t0: CTime::from_ns(44),
-        },
+        Event::Sent { launch, id: CommandId(1), t0: CTime::from_ns(44) },
         Event::Pulse {
             launch,
             seq: 1,
@@ -132,24 +94,10 @@ fn samples() -> Vec<Record> {
             encoded: w(4),
             clock_gap_ns: 1,
         },
-        Event::Stalled {
-            launch,
-            from: w(1),
-            to: w(2),
-        },
-        Event::Frozen {
-            launch,
-            since: CTime::from_ns(1),
-            thawed: true,
-        },
-        Event::Waiting {
-            launch,
-            reason: WaitReason::Barrier,
-        },
-        Event::TimerFired {
-            timer: Timer::Connect,
-            launch: None,
-        },
+        Event::Stalled { launch, from: w(1), to: w(2) },
+        Event::Frozen { launch, since: CTime::from_ns(1), thawed: true },
+        Event::Waiting { launch, reason: WaitReason::Barrier },
+        Event::TimerFired { timer: Timer::Connect, launch: None },
         Event::Ended {
             launch,
             end: CTime::from_ns(99),
@@ -157,38 +105,21 @@ fn samples() -> Vec<Record> {
             cause: EndCause::Exited,
             outcome: AttemptOutcome::Done,
         },
-        Event::Printed {
-            launch,
-            text: b"42\n".to_vec(),
-        },
-        Event::Listed {
-            wave: WaveId(0),
-            keys: vec!["in:a".into()],
-        },
+        Event::Printed { launch, text: b"42\n".to_vec() },
+        Event::Listed { wave: WaveId(0), keys: vec!["in:a".into()] },
         Event::Sample(Box::new(Sample {
             refused: [("not TLS".to_owned(), 3)].into(),
             ..Sample::default()
         })),
-        Event::Cancelled {
-            cause: "SIGINT".into(),
-        },
+        Event::Cancelled { cause: "SIGINT".into() },
         Event::Output {
             launch,
             id: CommandId(1),
             stream: Stream::Stderr,
-            tail: Tail {
-                text: b"x".to_vec(),
-                total_bytes: 1,
-            },
+            tail: Tail { text: b"x".to_vec(), total_bytes: 1 },
         },
-        Event::WaveSkipped {
-            wave: WaveId(2),
-            name: "w".into(),
-            reason: "r".into(),
-        },
-        Event::RunEnded {
-            status: RunStatus::Failed,
-        },
+        Event::WaveSkipped { wave: WaveId(2), name: "w".into(), reason: "r".into() },
+        Event::RunEnded { status: RunStatus::Failed },
         Event::WaveEnded { wave: WaveId(1) },
     ];
     events.extend(outcomes.into_iter().map(|outcome| Event::Replied {
@@ -196,13 +127,7 @@ fn samples() -> Vec<Record> {
         t3: CTime::from_ns(50),
         reply: Box::new(reply(outcome)),
     }));
-    (0..)
-        .zip(events)
-        .map(|(ns, event)| Record {
-            at: CTime::from_ns(ns),
-            event,
-        })
-        .collect()
+    (0..).zip(events).map(|(ns, event)| Record { at: CTime::from_ns(ns), event }).collect()
 }
 
 fn written(records: &[Record]) -> Vec<u8> {
@@ -265,13 +190,7 @@ fn something_else_is_not_taken_for_a_journal() {
     assert!(matches!(end, Err(JournalError::NotAJournal(_))));
     let mut newer = written(&[]);
     newer[8] = 200;
-    assert!(matches!(
-        read(&newer).1,
-        Err(JournalError::Version {
-            found: 200,
-            ours: 1
-        })
-    ));
+    assert!(matches!(read(&newer).1, Err(JournalError::Version { found: 200, ours: 1 })));
 }
 
 #[test]
@@ -280,10 +199,7 @@ fn a_journal_that_is_being_written_is_locked_and_can_be_followed() {
     let path = folder.path().join("journal.musec");
     let mut journal = Journal::create(&path, CClock::start()).expect("created");
     let mut reader = JournalReader::new(File::open(&path).expect("opened"));
-    assert_eq!(
-        reader.read_next().expect("sound"),
-        Next::End { torn_bytes: 0 }
-    );
+    assert_eq!(reader.read_next().expect("sound"), Next::End { torn_bytes: 0 });
     let record = samples().remove(0);
     journal.record(record.clone());
     assert!(journal.is_dirty());
@@ -293,19 +209,10 @@ fn a_journal_that_is_being_written_is_locked_and_can_be_followed() {
         .find(|next| matches!(next, Next::Record(_)));
     assert_eq!(seen, Some(Next::Record(record)));
     let other = File::open(&path).expect("opened");
-    assert!(
-        other.try_lock_shared().is_err(),
-        "the writer holds the lock"
-    );
+    assert!(other.try_lock_shared().is_err(), "the writer holds the lock");
     journal.close().expect("closed");
-    assert!(
-        other.try_lock_shared().is_ok(),
-        "the lock is gone with the writer"
-    );
-    assert!(
-        Journal::create(&path, CClock::start()).is_err(),
-        "never written over"
-    );
+    assert!(other.try_lock_shared().is_ok(), "the lock is gone with the writer");
+    assert!(Journal::create(&path, CClock::start()).is_err(), "never written over");
 }
 
 proptest! {

@@ -65,13 +65,7 @@ pub enum JournalError {
 impl<R: Read> JournalReader<R> {
     /// Reads from `source`, which stands at the journal's first byte.
     pub const fn new(source: R) -> Self {
-        Self {
-            source,
-            buffer: Vec::new(),
-            start: 0,
-            offset: 0,
-            opened: false,
-        }
+        Self { source, buffer: Vec::new(), start: 0, offset: 0, opened: false }
     }
 
     /// The next record.
@@ -132,10 +126,7 @@ impl<R: Read> JournalReader<R> {
         }
         let found = number(there, 8);
         if found == 0 || found > VERSION {
-            return Err(JournalError::Version {
-                found,
-                ours: VERSION,
-            });
+            return Err(JournalError::Version { found, ours: VERSION });
         }
         self.consume(FILE_HEADER_BYTES);
         self.opened = true;
@@ -148,16 +139,11 @@ impl<R: Read> JournalReader<R> {
     }
 
     fn damaged(&self, why: &'static str) -> JournalError {
-        JournalError::Damaged {
-            offset: self.offset,
-            why,
-        }
+        JournalError::Damaged { offset: self.offset, why }
     }
 
     fn end(&self) -> Next {
-        Next::End {
-            torn_bytes: (self.buffer.len() - self.start) as u64,
-        }
+        Next::End { torn_bytes: (self.buffer.len() - self.start) as u64 }
     }
 
     /// Makes `wanted` bytes available; false if the source ends before.
@@ -170,8 +156,7 @@ impl<R: Read> JournalReader<R> {
             let have = self.buffer.len();
             self.buffer.resize(have + READ_BYTES.max(wanted - have), 0);
             let read = self.source.read(&mut self.buffer[have..]);
-            self.buffer
-                .truncate(have + read.as_ref().map_or(0, |read| *read));
+            self.buffer.truncate(have + read.as_ref().map_or(0, |read| *read));
             match read {
                 Ok(0) => return Ok(false),
                 Ok(_) => {}
@@ -191,10 +176,7 @@ impl<R: Read> JournalReader<R> {
     fn rest_is_zero(&mut self) -> io::Result<bool> {
         let mut seen = 0;
         while self.fill(seen + 1)? {
-            if self.buffer[self.start + seen..]
-                .iter()
-                .any(|byte| *byte != 0)
-            {
+            if self.buffer[self.start + seen..].iter().any(|byte| *byte != 0) {
                 return Ok(false);
             }
             seen = self.buffer.len() - self.start;

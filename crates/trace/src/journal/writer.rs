@@ -130,10 +130,7 @@ impl Journal {
     /// The writer's error, once; after it nothing more is written.
     #[must_use]
     pub fn take_failure(&self) -> Option<io::Error> {
-        self.failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Writes and syncs the rest, and unlocks the file.
