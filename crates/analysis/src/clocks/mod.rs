@@ -8,6 +8,8 @@
 mod epoch;
 mod front;
 mod rate;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
