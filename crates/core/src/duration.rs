@@ -31,19 +31,12 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     }
     let mut total: u128 = 0;
     while !rest.is_empty() {
-        let number_end = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .ok_or_else(wrong)?;
+        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
         let (number, tail) = rest.split_at(number_end);
         let tail = tail.trim_start();
-        let unit_end = tail
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(tail.len());
+        let unit_end = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(unit_end);
-        let (_, unit_ns) = UNITS
-            .into_iter()
-            .find(|(name, _)| *name == unit)
-            .ok_or_else(wrong)?;
+        let (_, unit_ns) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
         let part = nanoseconds(number, unit_ns).ok_or_else(wrong)?;
         total = total.checked_add(part).ok_or_else(wrong)?;
         rest = tail.trim_start();
@@ -51,9 +44,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     if total > DURATION_MAX.as_nanos() {
         return Err(format!("`{text}` is longer than a year"));
     }
-    u64::try_from(total)
-        .map(Duration::from_nanos)
-        .map_err(|_| wrong())
+    u64::try_from(total).map(Duration::from_nanos).map_err(|_| wrong())
 }
 
 /// `number` of units, in nanoseconds.
@@ -147,14 +138,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(ns in 0..DURATION_MAX.as_nanos() as u64) {
+        fn what_is_written_is_read_back(ns in 0..DURATION_MAX.as_secs() * 1_000_000_000) {
             let duration = Duration::from_nanos(ns);
             prop_assert_eq!(parse(&in_words(duration)), Ok(duration));
         }
 
         #[test]
         fn no_text_makes_it_panic(text in "[0-9.a-z ∞]{0,24}") {
-            let _: Result<Duration, String> = parse(&text);
+            drop(parse(&text));
         }
     }
 }

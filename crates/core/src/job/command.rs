@@ -67,11 +67,7 @@ impl<'t> StepReader<'_, 't> {
     /// `put … as` goes to the store.
     fn refuse_inputs(&mut self, table: &DeTable<'t>) {
         let Some(value) = table.get("as") else { return };
-        if value
-            .get_ref()
-            .as_str()
-            .is_some_and(|key| key.starts_with("in:"))
-        {
+        if value.get_ref().as_str().is_some_and(|key| key.starts_with("in:")) {
             let message = "inputs are only read".to_owned();
             let cure = Some("leave out `in:`; `put` goes to the store".to_owned());
             self.cx.error(value.span(), message, cure);
@@ -94,32 +90,19 @@ impl<'t> StepReader<'_, 't> {
                 self.words(value, scope)
             }
             _ => {
-                self.cx
-                    .wrong_type("run", value, "a shell's text, or a list of words");
+                self.cx.wrong_type("run", value, "a shell's text, or a list of words");
                 None
             }
         };
-        let mut file = |key: &str| {
-            table
-                .get(key)
-                .and_then(|value| self.some_template(key, value, scope))
-        };
+        let mut file =
+            |key: &str| table.get(key).and_then(|value| self.some_template(key, value, scope));
         let (cwd, stdin, stdout) = (file("cwd"), file("stdin"), file("stdout"));
-        let env = table
-            .get("env")
-            .map_or_else(Vec::new, |value| self.env(value, scope));
+        let env = table.get("env").map_or_else(Vec::new, |value| self.env(value, scope));
         let grace = match table.get("grace") {
             Some(value) => self.cx.duration("grace", value),
             None => Some(GRACE),
         };
-        Some(RunTemplate {
-            argv: argv?,
-            env,
-            cwd,
-            stdin,
-            stdout,
-            grace: grace?,
-        })
+        Some(RunTemplate { argv: argv?, env, cwd, stdin, stdout, grace: grace? })
     }
 
     /// A text for a shell: `/bin/sh`, or another one by its name.
@@ -146,10 +129,7 @@ impl<'t> StepReader<'_, 't> {
             self.cx.error(value.span(), message, None);
             return None;
         }
-        let words: Vec<_> = words
-            .iter()
-            .map(|word| self.template("run", word, scope))
-            .collect();
+        let words: Vec<_> = words.iter().map(|word| self.template("run", word, scope)).collect();
         words.into_iter().collect()
     }
 

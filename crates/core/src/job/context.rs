@@ -33,10 +33,7 @@ pub(super) struct Context<'t> {
 
 impl<'t> Context<'t> {
     pub(super) const fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            errors: Vec::new(),
-        }
+        Self { text, errors: Vec::new() }
     }
 
     /// Notes an error.
@@ -75,7 +72,11 @@ impl<'t> Context<'t> {
     }
 
     /// The entries of a table in the order of the text; keys that do not belong there are noted.
-    pub(super) fn entries<'v>(&mut self, table: &'v DeTable<'t>, keys: &Keys) -> Vec<Entry<'v, 't>> {
+    pub(super) fn entries<'v>(
+        &mut self,
+        table: &'v DeTable<'t>,
+        keys: &Keys,
+    ) -> Vec<Entry<'v, 't>> {
         let entries = entries(table);
         for entry in &entries {
             self.check_key(entry, keys);
@@ -251,6 +252,10 @@ impl<'t> Context<'t> {
         value: &Spot<'_>,
         scope: &Scope<'_>,
     ) -> Option<Expr> {
+        if !value.get_ref().is_str() {
+            self.wrong_type(key, value, "an expression in quotes");
+            return None;
+        }
         let text = self.some_text(key, value)?;
         let inner = whole_expression(text).unwrap_or(0..text.len());
         let offset = inner.start;
@@ -282,10 +287,8 @@ impl<'t> Context<'t> {
                 self.template(key, value, scope).map(Literal::Template)
             }
             DeValue::Array(values) => {
-                let values: Vec<_> = values
-                    .iter()
-                    .map(|value| self.nested_literal(key, value, scope))
-                    .collect();
+                let values: Vec<_> =
+                    values.iter().map(|value| self.nested_literal(key, value, scope)).collect();
                 values.into_iter().collect::<Option<_>>().map(Literal::List)
             }
             DeValue::Table(table) => {
@@ -302,9 +305,9 @@ impl<'t> Context<'t> {
             | DeValue::Integer(_)
             | DeValue::Float(_)
             | DeValue::Boolean(_)
-            | DeValue::Datetime(_) => self
-                .json(key, value)
-                .map(|json| Literal::Value(value::from_json(&json))),
+            | DeValue::Datetime(_) => {
+                self.json(key, value).map(|json| Literal::Value(value::from_json(&json)))
+            }
         }
     }
 
@@ -325,14 +328,16 @@ impl<'t> Context<'t> {
         text: &str,
         offset: usize,
         value: &Spot<'_>,
-        compile: impl FnOnce(&str) -> Result<T, CompileError>,
+        compile: impl FnOnce(&str) -> Result<T, Vec<CompileError>>,
     ) -> Option<T> {
         match compile(text) {
             Ok(compiled) => Some(compiled),
-            Err(error) => {
-                let inner = error.range.start + offset..error.range.end + offset;
-                let span = self.span_within(value, inner);
-                self.error(span, error.message, error.cure);
+            Err(errors) => {
+                for error in errors {
+                    let inner = error.range.start + offset..error.range.end + offset;
+                    let span = self.span_within(value, inner);
+                    self.error(span, error.message, error.cure);
+                }
                 None
             }
         }
@@ -347,11 +352,7 @@ impl<'t> Context<'t> {
             return whole;
         };
         let text: &str = text;
-        let quotes = if raw.starts_with("\"\"\"") || raw.starts_with("'''") {
-            3
-        } else {
-            1
-        };
+        let quotes = if raw.starts_with("\"\"\"") || raw.starts_with("'''") { 3 } else { 1 };
         let Some(body) = raw.get(quotes..raw.len().saturating_sub(quotes)) else {
             return whole;
         };
@@ -367,11 +368,7 @@ impl<'t> Context<'t> {
 pub(super) fn entries<'v, 't>(table: &'v DeTable<'t>) -> Vec<Entry<'v, 't>> {
     let mut entries: Vec<Entry<'v, 't>> = table
         .iter()
-        .map(|(key, value)| Entry {
-            key: key.get_ref(),
-            key_span: key.span(),
-            value,
-        })
+        .map(|(key, value)| Entry { key: key.get_ref(), key_span: key.span(), value })
         .collect();
     entries.sort_by_key(|entry| entry.key_span.start);
     entries
@@ -379,10 +376,7 @@ pub(super) fn entries<'v, 't>(table: &'v DeTable<'t>) -> Vec<Entry<'v, 't>> {
 
 /// Words in a row: `a`, `b`.
 pub(super) fn listed<S: AsRef<str>>(words: &[S]) -> String {
-    let words: Vec<String> = words
-        .iter()
-        .map(|word| format!("`{}`", word.as_ref()))
-        .collect();
+    let words: Vec<String> = words.iter().map(|word| format!("`{}`", word.as_ref())).collect();
     words.join(", ")
 }
 

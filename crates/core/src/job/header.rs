@@ -26,11 +26,7 @@ pub(super) struct Params<'a> {
 }
 
 impl<'v, 't> Header<'v, 't> {
-    pub(super) fn read(
-        cx: &mut Context<'t>,
-        table: &'v DeTable<'t>,
-        params: &Params<'_>,
-    ) -> Self {
+    pub(super) fn read(cx: &mut Context<'t>, table: &'v DeTable<'t>, params: &Params<'_>) -> Self {
         let mut header = Self::default();
         for entry in cx.entries(table, &JOB) {
             let (key, value) = (entry.key, entry.value);
@@ -56,10 +52,7 @@ fn rendered(
     params: &Params<'_>,
 ) -> Option<String> {
     let template: Template = cx.template(key, value, params.scope)?;
-    let planning = Planning {
-        params: params.values,
-        cores: 0,
-    };
+    let planning = Planning { params: params.values, cores: 0 };
     match template.text(&planning) {
         Ok(text) if text.is_empty() => {
             cx.error(value.span(), format!("`{key}` is empty"), None);
@@ -76,10 +69,9 @@ fn rendered(
 fn files(cx: &mut Context<'_>, value: &Spot<'_>, params: &Params<'_>) -> Vec<String> {
     match value.get_ref() {
         DeValue::String(_) => rendered(cx, "files", value, params).into_iter().collect(),
-        DeValue::Array(values) => values
-            .iter()
-            .filter_map(|value| rendered(cx, "files", value, params))
-            .collect(),
+        DeValue::Array(values) => {
+            values.iter().filter_map(|value| rendered(cx, "files", value, params)).collect()
+        }
         _ => {
             cx.wrong_type("files", value, "a list of paths");
             Vec::new()
@@ -90,10 +82,9 @@ fn files(cx: &mut Context<'_>, value: &Spot<'_>, params: &Params<'_>) -> Vec<Str
 /// A folder for all, a rule, or a list of these.
 fn results<'t>(cx: &mut Context<'t>, value: &Spot<'t>, params: &Params<'_>) -> Vec<ResultRule> {
     match value.get_ref() {
-        DeValue::Array(values) => values
-            .iter()
-            .filter_map(|value| result(cx, value, params))
-            .collect(),
+        DeValue::Array(values) => {
+            values.iter().filter_map(|value| result(cx, value, params)).collect()
+        }
         _ => result(cx, value, params).into_iter().collect(),
     }
 }
@@ -105,10 +96,7 @@ fn result<'t>(cx: &mut Context<'t>, value: &Spot<'t>, params: &Params<'_>) -> Op
             return None;
         }
         let to = rendered(cx, "results", value, params)?;
-        return Some(ResultRule {
-            from: "**".to_owned(),
-            to,
-        });
+        return Some(ResultRule { from: "**".to_owned(), to });
     };
     cx.unknown_keys(table, &RESULTS);
     let mut from = Some("**".to_owned());
@@ -127,10 +115,7 @@ fn result<'t>(cx: &mut Context<'t>, value: &Spot<'t>, params: &Params<'_>) -> Op
         let cure = "write { from = \"…\", to = \"folder/\" }".to_owned();
         cx.error(value.span(), "`results` without `to`".to_owned(), Some(cure));
     }
-    Some(ResultRule {
-        from: from?,
-        to: to??,
-    })
+    Some(ResultRule { from: from?, to: to?? })
 }
 
 /// Notes a glob that is none, and one that looks into the inputs.

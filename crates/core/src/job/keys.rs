@@ -10,54 +10,70 @@ pub(super) struct Keys {
     pub later: &'static [&'static str],
 }
 
-pub(super) const TOP: Keys = Keys {
-    place: "a job file",
-    known: &["job", "params", "step", "wave"],
-    later: &["setup"],
-};
+pub(super) const TOP: Keys =
+    Keys { place: "a job file", known: &["job", "params", "step", "wave"], later: &["setup"] };
 
 pub(super) const JOB: Keys = Keys {
     place: "`[job]`",
     known: &[
-        "name", "workers", "items", "at_once", "timeout", "connect_timeout", "inputs", "results",
-        "files", "keep_scratch",
+        "name",
+        "workers",
+        "items",
+        "at_once",
+        "timeout",
+        "connect_timeout",
+        "inputs",
+        "results",
+        "files",
+        "keep_scratch",
     ],
     later: &[
-        "store", "run_timeout", "retry", "fail_fast", "allow_failures", "speculate", "group_size",
-        "over_launch", "only", "max_workers", "max_attempts", "max_cost", "keep",
+        "store",
+        "run_timeout",
+        "retry",
+        "fail_fast",
+        "allow_failures",
+        "speculate",
+        "group_size",
+        "over_launch",
+        "only",
+        "max_workers",
+        "max_attempts",
+        "max_cost",
+        "keep",
     ],
 };
 
 pub(super) const WAVE: Keys = Keys {
     place: "a wave",
-    known: &[
-        "name", "after", "step", "workers", "items", "at_once", "timeout", "connect_timeout",
-    ],
+    known: &["name", "after", "step", "workers", "items", "at_once", "timeout", "connect_timeout"],
     later: &[
-        "each", "setup", "retry", "fail_fast", "allow_failures", "speculate", "group_size",
-        "over_launch", "only", "max_workers", "max_attempts", "keep",
+        "each",
+        "setup",
+        "retry",
+        "fail_fast",
+        "allow_failures",
+        "speculate",
+        "group_size",
+        "over_launch",
+        "only",
+        "max_workers",
+        "max_attempts",
+        "keep",
     ],
 };
 
-pub(super) const ITEMS: Keys = Keys {
-    place: "`items`",
-    known: &["list", "range", "glob"],
-    later: &["lines", "csv"],
-};
+pub(super) const ITEMS: Keys =
+    Keys { place: "`items`", known: &["list", "range", "glob"], later: &["lines", "csv"] };
 
-pub(super) const RESULTS: Keys = Keys {
-    place: "`results`",
-    known: &["from", "to"],
-    later: &[],
-};
+pub(super) const RESULTS: Keys = Keys { place: "`results`", known: &["from", "to"], later: &[] };
 
 /// Actions: a step has one of them. `for` stands for its `do`.
 pub(super) const ACTIONS: &[&str] = &["run", "get", "put", "set", "echo", "sleep", "print", "do"];
 
 /// Actions that later versions bring.
-pub(super) const LATER_ACTIONS: &[&str] = &[
-    "send", "receive", "parallel", "await", "wait_info", "barrier", "fail", "done",
-];
+pub(super) const LATER_ACTIONS: &[&str] =
+    &["send", "receive", "parallel", "await", "wait_info", "barrier", "fail", "done"];
 
 pub(super) const STEP: Keys = Keys {
     place: "a step",
@@ -66,9 +82,29 @@ pub(super) const STEP: Keys = Keys {
         "name", "timeout", "expect", "as", "shell", "stdin", "env", "cwd", "stdout", "grace",
     ],
     later: &[
-        "send", "receive", "parallel", "await", "wait_info", "barrier", "fail", "done", "to",
-        "from", "on", "while", "break_if", "pipelined", "background", "first", "scope", "retry",
-        "once", "on_error", "category", "range", "concurrency",
+        "send",
+        "receive",
+        "parallel",
+        "await",
+        "wait_info",
+        "barrier",
+        "fail",
+        "done",
+        "to",
+        "from",
+        "on",
+        "while",
+        "break_if",
+        "pipelined",
+        "background",
+        "first",
+        "scope",
+        "retry",
+        "once",
+        "on_error",
+        "category",
+        "range",
+        "concurrency",
     ],
 };
 

@@ -30,10 +30,7 @@ impl Lowering<'_> {
     }
 
     fn list(&mut self, steps: Vec<Step>, next: NodeId) -> NodeId {
-        steps
-            .into_iter()
-            .rev()
-            .fold(next, |next, step| self.step(step, next))
+        steps.into_iter().rev().fold(next, |next, step| self.step(step, next))
     }
 
     fn step(&mut self, step: Step, next: NodeId) -> NodeId {
@@ -49,27 +46,15 @@ impl Lowering<'_> {
             self.entered(&origin, step.timeout, next, |this, end| this.list(steps, end))
         };
         let then = match step.kind {
-            Kind::Command {
-                state,
-                action,
-                expect,
-            } => {
-                let command = CommandNode {
-                    action,
-                    timeout: step.timeout,
-                    expect,
-                    next,
-                };
+            Kind::Command { state, action, expect } => {
+                let command = CommandNode { action, timeout: step.timeout, expect, next };
                 self.entered(&origin, None, next, |this, _| {
                     let kind = NodeKind::Command(Box::new(command));
                     this.push(Some(state), &origin.name, kind)
                 })
             }
             Kind::Set(assignments) => self.entered(&origin, None, next, |this, end| {
-                let kind = NodeKind::Set {
-                    assignments,
-                    next: end,
-                };
+                let kind = NodeKind::Set { assignments, next: end };
                 this.push(origin.state, &origin.name, kind)
             }),
             Kind::Do(steps) => {
@@ -78,11 +63,7 @@ impl Lowering<'_> {
             Kind::For { values, slot, body } => {
                 self.entered(&origin, step.timeout, next, |this, end| {
                     let again = this.again(&origin, body, end);
-                    let kind = NodeKind::For {
-                        values,
-                        slot,
-                        again,
-                    };
+                    let kind = NodeKind::For { values, slot, again };
                     this.push(origin.state, &origin.name, kind)
                 })
             }
@@ -90,11 +71,7 @@ impl Lowering<'_> {
         match step.condition {
             None => then,
             Some(condition) => {
-                let kind = NodeKind::Branch {
-                    condition,
-                    then,
-                    otherwise,
-                };
+                let kind = NodeKind::Branch { condition, then, otherwise };
                 self.push(origin.state, &origin.name, kind)
             }
         }
@@ -106,10 +83,8 @@ impl Lowering<'_> {
         let kind = NodeKind::Again { body: next, next };
         let again = self.push(origin.state, &origin.name, kind);
         let first = self.list(body, again);
-        if let Some(NodeKind::Again { body, .. }) = self
-            .nodes
-            .get_mut(again.0 as usize)
-            .map(|node| &mut node.kind)
+        if let Some(NodeKind::Again { body, .. }) =
+            self.nodes.get_mut(again.0 as usize).map(|node| &mut node.kind)
         {
             *body = first;
         }
@@ -142,11 +117,7 @@ impl Lowering<'_> {
 
     fn push(&mut self, state: Option<StateId>, name: &str, kind: NodeKind) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(Node {
-            state,
-            name: name.to_owned(),
-            kind,
-        });
+        self.nodes.push(Node { state, name: name.to_owned(), kind });
         id
     }
 }

@@ -93,10 +93,7 @@ fn build<'t>(cx: &mut Context<'t>, root: &DeTable<'t>, options: &Options) -> Pro
     let job_span = job_table.as_ref().map_or(0..0, |(_, span)| span.clone());
     let header = match job_table {
         Some((table, _)) => {
-            let params = Params {
-                scope: &scope,
-                values: &param_values,
-            };
+            let params = Params { scope: &scope, values: &param_values };
             Header::read(cx, table, &params)
         }
         None => Header::default(),
@@ -109,13 +106,8 @@ fn build<'t>(cx: &mut Context<'t>, root: &DeTable<'t>, options: &Options) -> Pro
     let raw = raw_waves(cx, root, &job, &job_span);
     let orders: Vec<Order<'_, 't>> = raw.iter().map(|wave| wave.order(cx)).collect();
     let after = wave::resolve(cx, &orders);
-    let mut builder = WaveBuilder {
-        cx,
-        scope: &scope,
-        options,
-        job: header.workers,
-        states: States::default(),
-    };
+    let mut builder =
+        WaveBuilder { cx, scope: &scope, options, job: header.workers, states: States::default() };
     let mut waves = Vec::new();
     let mut spans = Vec::new();
     for ((number, raw), after) in (0..).map(WaveId).zip(&raw).zip(after) {
@@ -192,10 +184,7 @@ fn raw_waves<'v, 't>(
                 let message = "the job has no waves".to_owned();
                 cx.error(waves.span(), message, None);
             }
-            tables
-                .into_iter()
-                .filter_map(|spot| raw_wave(cx, spot))
-                .collect()
+            tables.into_iter().filter_map(|spot| raw_wave(cx, spot)).collect()
         }
     }
 }
@@ -258,16 +247,10 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
             reads_output: false,
             slots: 0,
         };
-        let steps = raw
-            .steps
-            .map_or_else(Vec::new, |steps| reader.read(steps, &scope, &raw.name));
+        let steps = raw.steps.map_or_else(Vec::new, |steps| reader.read(steps, &scope, &raw.name));
         let (reads_output, slots) = (reader.reads_output, reader.slots);
         let outline = lower::outline(&steps);
-        let mut lowering = Lowering {
-            wave,
-            states: &self.states,
-            nodes: Vec::new(),
-        };
+        let mut lowering = Lowering { wave, states: &self.states, nodes: Vec::new() };
         let entry = lowering.program(steps);
         Wave {
             name: raw.name.clone(),

@@ -66,20 +66,15 @@ pub(super) fn bad_name(name: &str) -> Option<(String, String)> {
             "use letters, digits and `_`, not a digit first".to_owned(),
         ));
     }
-    RESERVED.contains(&name).then(|| {
-        (
-            format!("`{name}` is a name of musec's own"),
-            "choose another name".to_owned(),
-        )
-    })
+    RESERVED
+        .contains(&name)
+        .then(|| (format!("`{name}` is a name of musec's own"), "choose another name".to_owned()))
 }
 
 /// Whether an expression can name it.
 pub(super) fn is_identifier(name: &str) -> bool {
     let mut bytes = name.bytes();
-    bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 

@@ -34,18 +34,10 @@ pub(super) struct Step {
 
 /// What a step does.
 pub(super) enum Kind {
-    Command {
-        state: StateId,
-        action: ActionTemplate,
-        expect: Option<Expr>,
-    },
+    Command { state: StateId, action: ActionTemplate, expect: Option<Expr> },
     Set(Vec<(u32, Literal)>),
     Do(Vec<Step>),
-    For {
-        values: Literal,
-        slot: u32,
-        body: Vec<Step>,
-    },
+    For { values: Literal, slot: u32, body: Vec<Step> },
 }
 
 /// All states so far, by wave and name.
@@ -64,10 +56,7 @@ impl States {
         }
         let number = StateId(u32::try_from(self.list.len()).unwrap_or(u32::MAX));
         self.numbers.insert(key, number);
-        self.list.push(StateDef {
-            wave,
-            name: name.to_owned(),
-        });
+        self.list.push(StateDef { wave, name: name.to_owned() });
         number
     }
 
@@ -103,12 +92,7 @@ struct Place<'a> {
 impl<'t> StepReader<'_, 't> {
     /// The steps of a wave. Steps that name no state belong to one named `state`.
     pub(super) fn read(&mut self, value: &Spot<'t>, scope: &Scope<'_>, state: &str) -> Vec<Step> {
-        let place = Place {
-            scope,
-            state,
-            depth: 0,
-            loops: 0,
-        };
+        let place = Place { scope, state, depth: 0, loops: 0 };
         self.steps("step", value, place)
     }
 
@@ -119,13 +103,10 @@ impl<'t> StepReader<'_, 't> {
             return Vec::new();
         }
         let tables = self.cx.tables(key, value);
-        if tables.is_empty() && value.get_ref().is_array() {
+        if value.get_ref().as_array().is_some_and(|steps| steps.is_empty()) {
             self.cx.error(value.span(), format!("`{key}` has no steps"), None);
         }
-        tables
-            .into_iter()
-            .filter_map(|table| self.step(table, place))
-            .collect()
+        tables.into_iter().filter_map(|table| self.step(table, place)).collect()
     }
 
     fn step(&mut self, value: &Spot<'t>, place: Place<'_>) -> Option<Step> {
@@ -134,23 +115,15 @@ impl<'t> StepReader<'_, 't> {
         let all = self.cx.entries(table, &STEP);
         let action = self.action_of(value, &all, errors_before)?;
         self.check_modifiers(&all, action);
-        let own_state = table
-            .get("state")
-            .and_then(|value| self.cx.some_text("state", value));
+        let own_state = table.get("state").and_then(|value| self.cx.some_text("state", value));
         if let Some(state) = own_state {
             self.states.number(self.wave, state);
         }
         let state = own_state.unwrap_or(place.state);
         let inner = Place { state, ..place };
-        let condition = table
-            .get("if")
-            .and_then(|value| self.expression("if", value, place.scope));
-        let timeout = table
-            .get("timeout")
-            .and_then(|value| self.cx.duration("timeout", value));
-        let name = table
-            .get("name")
-            .and_then(|value| self.cx.some_text("name", value));
+        let condition = table.get("if").and_then(|value| self.expression("if", value, place.scope));
+        let timeout = table.get("timeout").and_then(|value| self.cx.duration("timeout", value));
+        let name = table.get("name").and_then(|value| self.cx.some_text("name", value));
         let kind = self.kind(action, table, inner);
         let otherwise = self.otherwise(table, inner);
         let (kind, text) = kind?;
@@ -240,11 +213,7 @@ impl<'t> StepReader<'_, 't> {
                 });
                 let (template, text) = self.command(action, table, place.scope)?;
                 let state = self.states.number(self.wave, place.state);
-                let kind = Kind::Command {
-                    state,
-                    action: template,
-                    expect,
-                };
+                let kind = Kind::Command { state, action: template, expect };
                 Some((kind, text))
             }
         }
@@ -271,11 +240,7 @@ impl<'t> StepReader<'_, 't> {
         let slot = place.loops;
         self.slots = self.slots.max(slot + 1);
         let scope = place.scope.with_loop(one.key, slot);
-        let inside = Place {
-            scope: &scope,
-            loops: place.loops + 1,
-            ..deeper(place)
-        };
+        let inside = Place { scope: &scope, loops: place.loops + 1, ..deeper(place) };
         let body = self.steps("do", table.get("do")?, inside);
         let values = values?;
         let text = format!("{} in {}", one.key, values.source().trim());
@@ -333,10 +298,7 @@ impl<'t> StepReader<'_, 't> {
 }
 
 const fn deeper(place: Place<'_>) -> Place<'_> {
-    Place {
-        depth: place.depth + 1,
-        ..place
-    }
+    Place { depth: place.depth + 1, ..place }
 }
 
 /// Where to point for a step as a whole: its first key, or its table.
@@ -359,10 +321,9 @@ pub(super) fn variables(steps: &Spot<'_>) -> Vec<String> {
 fn collect_variables(steps: &Spot<'_>, depth: u32, names: &mut Vec<String>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let tables: Vec<&DeTable<'_>> = match steps.get_ref() {
-        DeValue::Array(values) => values
-            .iter()
-            .filter_map(|value| value.get_ref().as_table())
-            .collect(),
+        DeValue::Array(values) => {
+            values.iter().filter_map(|value| value.get_ref().as_table()).collect()
+        }
         DeValue::Table(table) => vec![table],
         _ => Vec::new(),
     };

@@ -89,9 +89,8 @@ impl Workers {
         let workers = count("workers", keys.workers);
         let at_once = count("at_once", keys.at_once);
         let timeout = keys.timeout.and_then(|value| cx.duration("timeout", value));
-        let connect_timeout = keys
-            .connect_timeout
-            .and_then(|value| cx.duration("connect_timeout", value));
+        let connect_timeout =
+            keys.connect_timeout.and_then(|value| cx.duration("connect_timeout", value));
         let items = keys.items.and_then(|value| items(cx, value, params, &planning));
         let names = match (&items, keys.items) {
             (Some(Items::List(values)), _) if !values.iter().all(serde_json::Value::is_string) => {
@@ -200,10 +199,9 @@ fn range<'t>(cx: &mut Context<'t>, value: &Spot<'t>, planning: &Scope<'_>) -> Op
                 cx.error(value.span(), message, None);
                 return None;
             }
-            let digits = integer(value).map_or_else(|| number.as_str().to_owned(), |n| n.to_string());
-            crate::template::Expr::compile(&digits, planning)
-                .ok()
-                .map(Items::Range)
+            let digits =
+                integer(value).map_or_else(|| number.as_str().to_owned(), |n| n.to_string());
+            crate::template::Expr::compile(&digits, planning).ok().map(Items::Range)
         }
         DeValue::String(_) => cx.expression("range", value, planning).map(Items::Range),
         _ => {
@@ -226,10 +224,7 @@ fn glob(
     }
     let (place, rest) = place_of(text);
     let template: Template = cx.template_from(value, text.len() - rest.len(), params)?;
-    Some(Items::Glob {
-        place,
-        pattern: template,
-    })
+    Some(Items::Glob { place, pattern: template })
 }
 
 /// A wave's name and the names that it comes after, with their places.
@@ -255,10 +250,7 @@ pub(super) fn after<'v, 't>(
             return Vec::new();
         }
     };
-    values
-        .into_iter()
-        .filter_map(|value| Some((cx.text("after", value)?, value)))
-        .collect()
+    values.into_iter().filter_map(|value| Some((cx.text("after", value)?, value))).collect()
 }
 
 /// Turns names into numbers; notes names that are given twice or to no wave, and waves that wait
@@ -294,11 +286,8 @@ pub(super) fn resolve(cx: &mut Context<'_>, waves: &[Order<'_, '_>]) -> Vec<Vec<
         let Some(first) = cycle.first().and_then(|id| waves.get(*id)) else {
             continue;
         };
-        let path: Vec<&str> = cycle
-            .iter()
-            .chain(cycle.first())
-            .filter_map(|id| names.get(*id).copied())
-            .collect();
+        let path: Vec<&str> =
+            cycle.iter().chain(cycle.first()).filter_map(|id| names.get(*id).copied()).collect();
         let message = format!("these waves wait for each other: {}", path.join(" → "));
         let span = first.after.first().map_or(0..0, |(_, spot)| spot.span());
         cx.error(span, message, Some("take one out of its `after`".to_owned()));
@@ -309,11 +298,7 @@ pub(super) fn resolve(cx: &mut Context<'_>, waves: &[Order<'_, '_>]) -> Vec<Vec<
 /// Cycles among waves, each told once, from its first wave on.
 fn cycles(after: &[Vec<WaveId>]) -> Vec<Vec<usize>> {
     let next = |wave: usize| {
-        after
-            .get(wave)
-            .into_iter()
-            .flatten()
-            .filter_map(|id| usize::try_from(id.0).ok())
+        after.get(wave).into_iter().flatten().filter_map(|id| usize::try_from(id.0).ok())
     };
     let mut done = vec![false; after.len()];
     let mut cycles: Vec<Vec<usize>> = Vec::new();

@@ -20,11 +20,7 @@ pub(super) fn build(template: &ActionTemplate, bindings: &dyn Bindings) -> Resul
                 Some(file) => text(file)?,
                 None => key.rsplit('/').next().unwrap_or_default().to_owned(),
             };
-            Action::Get(Get {
-                place,
-                key: key.to_owned(),
-                file: some("file", &file)?.into(),
-            })
+            Action::Get(Get { place, key: key.to_owned(), file: some("file", &file)?.into() })
         }
         ActionTemplate::Put { file, key } => {
             let file = text(file)?;
@@ -33,9 +29,7 @@ pub(super) fn build(template: &ActionTemplate, bindings: &dyn Bindings) -> Resul
                 None => file.clone(),
             };
             if place_of(&key).0 == Place::Inputs {
-                return Err(format!(
-                    "`{key}`: inputs are only read, `put` goes to the store"
-                ));
+                return Err(format!("`{key}`: inputs are only read, `put` goes to the store"));
             }
             Action::Put(Put {
                 file: some("file", &file)?.into(),
@@ -48,9 +42,7 @@ pub(super) fn build(template: &ActionTemplate, bindings: &dyn Bindings) -> Resul
             let value = time.value(bindings).map_err(in_words)?;
             sleep(duration::parse(&value.to_string())?)
         }
-        ActionTemplate::Print(file) => Action::Print {
-            file: some("file", &text(file)?)?.into(),
-        },
+        ActionTemplate::Print(file) => Action::Print { file: some("file", &text(file)?)?.into() },
     };
     let bytes: usize = action.arguments().iter().map(Vec::len).sum();
     if bytes > VALUE_BYTES_MAX {
@@ -62,12 +54,8 @@ pub(super) fn build(template: &ActionTemplate, bindings: &dyn Bindings) -> Resul
 }
 
 fn run(template: &RunTemplate, bindings: &dyn Bindings) -> Result<Run, String> {
-    let bytes = |template: &Template| {
-        template
-            .text(bindings)
-            .map(String::into_bytes)
-            .map_err(in_words)
-    };
+    let bytes =
+        |template: &Template| template.text(bindings).map(String::into_bytes).map_err(in_words);
     let optional = |template: &Option<Template>| template.as_ref().map(bytes).transpose();
     let mut env = Vec::new();
     let mut env_bytes = 0;
@@ -96,17 +84,11 @@ fn run(template: &RunTemplate, bindings: &dyn Bindings) -> Result<Run, String> {
 }
 
 fn sleep(time: std::time::Duration) -> Action {
-    Action::Sleep {
-        duration_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
-    }
+    Action::Sleep { duration_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) }
 }
 
 fn some<'a>(what: &str, text: &'a str) -> Result<&'a str, String> {
-    if text.is_empty() {
-        Err(format!("the {what} is empty"))
-    } else {
-        Ok(text)
-    }
+    if text.is_empty() { Err(format!("the {what} is empty")) } else { Ok(text) }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]

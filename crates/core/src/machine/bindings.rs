@@ -68,11 +68,7 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(super) const fn new(program: &'a Program, wave: &'a Wave, machine: &'a Machine) -> Self {
-        Self {
-            program,
-            wave,
-            machine,
-        }
+        Self { program, wave, machine }
     }
 
     /// The item's last part, if it is a text.

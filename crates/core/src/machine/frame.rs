@@ -25,12 +25,7 @@ pub(super) struct Loop {
 
 impl Loop {
     pub(super) const fn new(values: Sequence, slot: u32) -> Self {
-        Self {
-            values,
-            taken: 0,
-            slot,
-            came_round: false,
-        }
+        Self { values, taken: 0, slot, came_round: false }
     }
 
     /// Takes the next value.
@@ -84,11 +79,7 @@ impl Sequence {
         let regular = numbers
             .windows(2)
             .all(|pair| matches!(pair, [a, b] if b.checked_sub(*a) == Some(step)));
-        regular.then_some(Self::Numbers {
-            first,
-            step,
-            count: numbers.len() as u64,
-        })
+        regular.then_some(Self::Numbers { first, step, count: numbers.len() as u64 })
     }
 
     fn value(&self, index: u64) -> Option<Value> {

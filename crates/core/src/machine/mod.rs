@@ -157,10 +157,7 @@ impl Machine {
     /// # Panics
     /// When the program has no such wave.
     #[must_use]
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "the facts are the machine's from here on"
-    )]
+    #[expect(clippy::needless_pass_by_value, reason = "the facts are the machine's from here on")]
     pub fn new(program: &Program, wave: WaveId, facts: Facts) -> Self {
         let mut machine = Self {
             wave,
@@ -188,11 +185,7 @@ impl Machine {
     /// # Panics
     /// When the machine has not ended its last item.
     pub fn take_item(&mut self, program: &Program, item: &Json) {
-        assert_eq!(
-            self.phase,
-            Phase::Ended,
-            "an item is taken after the last one"
-        );
+        assert_eq!(self.phase, Phase::Ended, "an item is taken after the last one");
         self.rewind(program, Some(item));
     }
 
@@ -251,11 +244,7 @@ impl Machine {
             }
             Err(error) => {
                 let node = node_of(wave, self.node);
-                let failure = StepFailure {
-                    state: node.state,
-                    name: node.name.clone(),
-                    error,
-                };
+                let failure = StepFailure { state: node.state, name: node.name.clone(), error };
                 self.end(Cause::Failed, out);
                 Step::Failed(failure)
             }
@@ -276,11 +265,7 @@ impl Machine {
 
     /// The one place that changes the state.
     fn change(&mut self, to: Option<StateId>, cause: Cause, out: &mut Vec<Moved>) {
-        out.push(Moved {
-            from: self.state,
-            to,
-            cause,
-        });
+        out.push(Moved { from: self.state, to, cause });
         self.state = to;
         for frame in &mut self.loops {
             frame.came_round = false;
@@ -344,11 +329,9 @@ impl Machine {
         };
         match &command.expect {
             _ if expected => Ok(()),
-            Some(expect) => Err(format!(
-                "expected `{}`, but: {}",
-                expect.source().trim(),
-                in_words()
-            )),
+            Some(expect) => {
+                Err(format!("expected `{}`, but: {}", expect.source().trim(), in_words()))
+            }
             None => Err(in_words()),
         }
     }
@@ -403,30 +386,18 @@ impl Machine {
             }
             NodeKind::Set { assignments, next } => {
                 for (var, literal) in assignments {
-                    let value = literal
-                        .value(&View::new(program, wave, self))
-                        .map_err(in_words)?;
+                    let value = literal.value(&View::new(program, wave, self)).map_err(in_words)?;
                     *slot(&mut self.vars, *var) = value;
                 }
                 *next
             }
-            NodeKind::Branch {
-                condition,
-                then,
-                otherwise,
-            } => {
+            NodeKind::Branch { condition, then, otherwise } => {
                 let view = View::new(program, wave, self);
                 let holds = condition.holds(&view).map_err(in_words)?;
                 if holds { *then } else { *otherwise }
             }
-            NodeKind::For {
-                values,
-                slot,
-                again,
-            } => {
-                let value = values
-                    .value(&View::new(program, wave, self))
-                    .map_err(in_words)?;
+            NodeKind::For { values, slot, again } => {
+                let value = values.value(&View::new(program, wave, self)).map_err(in_words)?;
                 self.loops.push(Loop::new(Sequence::of(&value)?, *slot));
                 *again
             }
@@ -450,10 +421,7 @@ impl Machine {
 
     /// The innermost loop's next value, or its end.
     fn next_round(&mut self, body: NodeId, next: NodeId) -> NodeId {
-        let frame = self
-            .loops
-            .last_mut()
-            .expect("a loop's frame is there until its end");
+        let frame = self.loops.last_mut().expect("a loop's frame is there until its end");
         let index = frame.slot;
         match frame.next_value() {
             Some(value) => {
@@ -508,9 +476,7 @@ impl Machine {
 
 impl CommandNode {
     fn reads_output(&self) -> bool {
-        self.expect
-            .as_ref()
-            .is_some_and(|expect| expect.reads_output())
+        self.expect.as_ref().is_some_and(|expect| expect.reads_output())
     }
 }
 
@@ -524,19 +490,13 @@ fn milliseconds(duration: Duration) -> u64 {
 }
 
 fn wave_of(program: &Program, wave: WaveId) -> &Wave {
-    program
-        .wave(wave)
-        .expect("a machine's wave is in its program")
+    program.wave(wave).expect("a machine's wave is in its program")
 }
 
 fn node_of(wave: &Wave, node: NodeId) -> &Node {
-    wave.nodes
-        .get(node.0 as usize)
-        .expect("edges stay within the wave's nodes")
+    wave.nodes.get(node.0 as usize).expect("edges stay within the wave's nodes")
 }
 
 fn slot(values: &mut [Value], index: u32) -> &mut Value {
-    values
-        .get_mut(index as usize)
-        .expect("slots are counted when the program is made")
+    values.get_mut(index as usize).expect("slots are counted when the program is made")
 }

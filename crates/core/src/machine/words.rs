@@ -15,10 +15,9 @@ pub(super) fn outcome(outcome: &Outcome) -> String {
             Some(name) => format!("killed by signal {signal} ({name})"),
             None => format!("killed by signal {signal}"),
         },
-        Outcome::TimedOut { limit_ms } => format!(
-            "timed out after {}",
-            duration::in_words(Duration::from_millis(*limit_ms))
-        ),
+        Outcome::TimedOut { limit_ms } => {
+            format!("timed out after {}", duration::in_words(Duration::from_millis(*limit_ms)))
+        }
         Outcome::Failed { text, .. } => text.clone(),
         Outcome::Cancelled => "it was cancelled".to_owned(),
     }

@@ -34,22 +34,11 @@ pub(crate) enum NodeKind {
     /// Sends a command and judges its reply.
     Command(Box<CommandNode>),
     /// Gives variables values: (index into the wave's `vars`, value).
-    Set {
-        assignments: Vec<(u32, Literal)>,
-        next: NodeId,
-    },
+    Set { assignments: Vec<(u32, Literal)>, next: NodeId },
     /// A choice.
-    Branch {
-        condition: Expr,
-        then: NodeId,
-        otherwise: NodeId,
-    },
+    Branch { condition: Expr, then: NodeId, otherwise: NodeId },
     /// A loop begins: its values are evaluated.
-    For {
-        values: Literal,
-        slot: u32,
-        again: NodeId,
-    },
+    For { values: Literal, slot: u32, again: NodeId },
     /// A loop's next value, or its end.
     Again { body: NodeId, next: NodeId },
     /// A time limit begins for all that follows, until its [`NodeKind::EndLimit`].
@@ -109,6 +98,5 @@ pub(crate) struct RunTemplate {
 
 /// Splits `in:` off a key.
 pub(crate) fn place_of(key: &str) -> (Place, &str) {
-    key.strip_prefix("in:")
-        .map_or((Place::Store, key), |rest| (Place::Inputs, rest))
+    key.strip_prefix("in:").map_or((Place::Store, key), |rest| (Place::Inputs, rest))
 }

@@ -58,10 +58,10 @@ pub struct OutlineStep {
     pub condition: Option<String>,
     /// The steps within, of `do` and `for`, or when its `if` holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<OutlineStep>,
+    pub steps: Vec<Self>,
     /// The steps when its `if` does not hold.
     #[serde(rename = "else", skip_serializing_if = "Vec::is_empty")]
-    pub otherwise: Vec<OutlineStep>,
+    pub otherwise: Vec<Self>,
 }
 
 impl Program {

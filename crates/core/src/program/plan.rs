@@ -184,13 +184,9 @@ impl Program {
         let def = self.wave(wave).ok_or(PlanError::NoWave(wave.0))?;
         match &def.items {
             Some(Items::Glob { place, pattern }) => {
-                let pattern =
-                    pattern
-                        .text(&Planning::new(self, 0))
-                        .map_err(|why| PlanError::Glob {
-                            pattern: pattern.source().to_owned(),
-                            why: why.to_string(),
-                        })?;
+                let pattern = pattern.text(&Planning::new(self, 0)).map_err(|why| {
+                    PlanError::Glob { pattern: pattern.source().to_owned(), why: why.to_string() }
+                })?;
                 let (place, pattern) = match place_of(&pattern) {
                     (Place::Inputs, rest) => (Place::Inputs, rest),
                     (Place::Store, pattern) => (*place, pattern),
@@ -214,29 +210,19 @@ impl Program {
     ) -> Result<Plan, PlanError> {
         let def = self.wave(wave).ok_or(PlanError::NoWave(wave.0))?;
         let count = |what, count: Option<&Count>, max| {
-            count
-                .map(|count| self.count(def, what, count, cores, max))
-                .transpose()
+            count.map(|count| self.count(def, what, count, cores, max)).transpose()
         };
         let workers = count("workers", def.workers.as_ref(), WORKERS_MAX)?;
         let at_once = count("at_once", def.at_once.as_ref(), u32::MAX)?;
         let items = self.items(wave, def, cores, keys)?;
-        let per_item = match &items {
-            Some(items) => Some(u32::try_from(items.len()).unwrap_or(u32::MAX)),
-            None => None,
-        };
+        let per_item = items.as_ref().map(|items| u32::try_from(items.len()).unwrap_or(u32::MAX));
         let queue = workers.is_some() && items.is_some();
         let workers = match (workers, per_item) {
             (Some(workers), Some(items)) => workers.min(items),
             (Some(workers), None) => workers,
             (None, items) => bounded(def, "items", items.unwrap_or(0).into(), WORKERS_MAX.into())?,
         };
-        Ok(Plan {
-            workers,
-            items,
-            queue,
-            at_once,
-        })
+        Ok(Plan { workers, items, queue, at_once })
     }
 
     fn count(
@@ -270,9 +256,7 @@ impl Program {
             source_text: expr.source().trim().to_owned(),
             why,
         };
-        let value = expr
-            .value(&Planning::new(self, cores))
-            .map_err(|error| failed(error.to_string()))?;
+        let value = expr.value(&Planning::new(self, cores)).map_err(|error| failed(error.why))?;
         whole_number(&value).ok_or_else(|| failed(format!("{value} is not a whole number")))
     }
 
@@ -308,7 +292,7 @@ impl Program {
         let value = list
             .value(&Planning::new(self, cores))
             .and_then(|value| value::freeze(&value).map_err(|why| list.failed(why)))
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| failed(error.why))?;
         match value::to_json(&value) {
             Some(Json::Array(values)) => Ok(ItemList::Values(values)),
             Some(_) | None => Err(failed(format!("a {} is not a list", value.kind()))),
@@ -344,11 +328,7 @@ impl Program {
 
 /// An integer, or a float without a fraction.
 pub(crate) fn whole_number(value: &Value) -> Option<i128> {
-    if value.is_number() {
-        i128::try_from(value.clone()).ok()
-    } else {
-        None
-    }
+    if value.is_number() { i128::try_from(value.clone()).ok() } else { None }
 }
 
 fn bounded<N: TryFrom<i128>>(
@@ -357,12 +337,8 @@ fn bounded<N: TryFrom<i128>>(
     value: i128,
     max: u64,
 ) -> Result<N, PlanError> {
-    let out = || PlanError::OutOfBounds {
-        wave: wave.name.clone(),
-        what,
-        value: value.to_string(),
-        max,
-    };
+    let out =
+        || PlanError::OutOfBounds { wave: wave.name.clone(), what, value: value.to_string(), max };
     if value < 1 || value > i128::from(max) {
         return Err(out());
     }

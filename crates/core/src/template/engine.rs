@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use minijinja::{Environment, ErrorKind, Expression, UndefinedBehavior, Value};
 
+use crate::job::nearest;
 use crate::limits::EXPRESSION_FUEL;
 use crate::template::scan::{self, Use};
 use crate::template::{Binding, Bindings, CompileError, EvalError, Scope};
@@ -16,6 +17,8 @@ pub struct Expr {
     source: String,
     compiled: Expression<'static, 'static>,
     names: Vec<(Arc<str>, Binding)>,
+    /// Attributes of `vars` that it reads, for errors.
+    vars: Vec<String>,
     reads_output: bool,
 }
 
@@ -40,12 +43,31 @@ pub(super) fn engine() -> &'static Environment<'static> {
     })
 }
 
+/// The engine's filters, for cures; what counts is whether the engine knows one.
+#[rustfmt::skip]
+const FILTERS: &[&str] = &[
+    "abs", "attr", "batch", "bool", "capitalize", "chain", "count", "default", "dictsort", "first",
+    "float", "format", "groupby", "indent", "int", "items", "join", "last", "length", "lines",
+    "list", "lower", "map", "max", "min", "pprint", "reject", "rejectattr", "replace", "reverse",
+    "round", "select", "selectattr", "slice", "sort", "split", "string", "sum", "title", "trim",
+    "unique", "upper", "zip",
+];
+
+/// The engine's tests, likewise.
+#[rustfmt::skip]
+const TESTS: &[&str] = &[
+    "boolean", "defined", "divisibleby", "endingwith", "eq", "even", "false", "float", "ge", "gt",
+    "in", "integer", "iterable", "le", "lower", "lt", "mapping", "ne", "none", "number", "odd",
+    "sequence", "startingwith", "string", "true", "undefined", "upper",
+];
+
 impl Expr {
-    /// Compiles `source` and checks its names.
-    pub(crate) fn compile(source: &str, scope: &Scope<'_>) -> Result<Self, CompileError> {
+    /// Compiles `source` and checks its names. Tells all names that are wrong at once.
+    pub(crate) fn compile(source: &str, scope: &Scope<'_>) -> Result<Self, Vec<CompileError>> {
         let compiled = engine()
             .compile_expression_owned(source.to_owned())
-            .map_err(|error| syntax_error(source, &error))?;
+            .map_err(|error| vec![syntax_error(source, &error)])?;
+        let mut errors = Vec::new();
         let mut names: Vec<(Arc<str>, Binding)> = Vec::new();
         let mut undeclared: Vec<String> =
             compiled.undeclared_variables(false).into_iter().collect();
@@ -55,29 +77,24 @@ impl Expr {
                 names.push((name.as_str().into(), binding));
             } else if !engine().globals().any(|(global, _)| global == name) {
                 let (message, cure) = scope.unbound(&name);
-                return Err(CompileError {
-                    range: scan::find_name(source, &name),
-                    message,
-                    cure,
-                });
+                errors.push(CompileError { range: scan::find_name(source, &name), message, cure });
             }
         }
         let mut paths: Vec<String> = compiled.undeclared_variables(true).into_iter().collect();
         paths.sort_unstable();
-        for path in &paths {
-            scope.check_path(source, path)?;
+        errors.extend(paths.iter().filter_map(|path| scope.wrong_path(source, path)));
+        errors.extend(unknown_filters_and_tests(source));
+        if !errors.is_empty() {
+            return Err(errors);
         }
-        check_filters_and_tests(source)?;
         let reads_output = names.iter().any(|(_, binding)| *binding == Binding::Last)
-            && paths
-                .iter()
-                .any(|path| path == "last" || path.starts_with("last.output"));
-        Ok(Self {
-            source: source.to_owned(),
-            compiled,
-            names,
-            reads_output,
-        })
+            && paths.iter().any(|path| path == "last" || path.starts_with("last.output"));
+        let vars = paths
+            .iter()
+            .filter_map(|path| path.strip_prefix("vars."))
+            .map(|path| path.split('.').next().unwrap_or_default().to_owned())
+            .collect();
+        Ok(Self { source: source.to_owned(), compiled, names, vars, reads_output })
     }
 
     /// The expression as written.
@@ -97,22 +114,40 @@ impl Expr {
         for (name, binding) in &self.names {
             context.insert(Arc::clone(name), bindings.value(*binding));
         }
-        let value = self
-            .compiled
-            .eval(context)
-            .map_err(|error| self.failed(in_words(&error)))?;
-        if value.is_undefined() {
-            return Err(self.failed("it has no value".to_owned()));
+        let without =
+            |why: &str| self.failed(self.without_value(bindings).unwrap_or_else(|| why.to_owned()));
+        match self.compiled.eval(context) {
+            Ok(value) if value.is_undefined() => Err(without("it has no value")),
+            Ok(value) => Ok(value),
+            Err(error) if error.kind() == ErrorKind::UndefinedError => {
+                Err(without("it uses a value that does not exist"))
+            }
+            Err(error) => Err(self.failed(in_words(&error))),
         }
-        Ok(value)
+    }
+
+    /// Names the first thing that it reads and that has no value.
+    fn without_value(&self, bindings: &dyn Bindings) -> Option<String> {
+        self.names.iter().find_map(|(name, binding)| {
+            let value = bindings.value(*binding);
+            let has_none =
+                |var: &&String| value.get_attr(var).is_ok_and(|value| value.is_undefined());
+            match binding {
+                Binding::Last if value.is_undefined() => {
+                    Some("`last` has no value before the first reply".to_owned())
+                }
+                Binding::Vars => {
+                    let var = self.vars.iter().find(has_none)?;
+                    Some(format!("`vars.{var}` has no value yet"))
+                }
+                _ => value.is_undefined().then(|| format!("`{name}` has no value here")),
+            }
+        })
     }
 
     /// An error of this expression.
     pub(crate) fn failed(&self, why: String) -> EvalError {
-        EvalError {
-            expression: self.source.trim().to_owned(),
-            why,
-        }
+        EvalError { expression: self.source.trim().to_owned(), why }
     }
 
     /// Whether it uses this binding.
@@ -140,47 +175,41 @@ fn syntax_error(source: &str, error: &minijinja::Error) -> CompileError {
     } else {
         None
     };
-    CompileError {
-        range,
-        message: format!("not an expression: {}", detail(error)),
-        cure,
-    }
+    CompileError { range, message: format!("not an expression: {}", detail(error)), cure }
 }
 
 /// Filters and tests are looked up by minijinja only when they are reached; this finds those that
 /// do not exist before anything is launched.
-fn check_filters_and_tests(source: &str) -> Result<(), CompileError> {
+fn unknown_filters_and_tests(source: &str) -> Vec<CompileError> {
+    let mut errors = Vec::new();
     for (usage, range) in scan::filters_and_tests(source) {
         let name = source.get(range.clone()).unwrap_or_default();
-        let (question, kind) = match usage {
-            Use::Filter => (format!("'{name}' is filter"), "filter"),
-            Use::Test => (format!("'{name}' is test"), "test"),
+        let (question, kind, names) = match usage {
+            Use::Filter => (format!("'{name}' is filter"), "filter", FILTERS),
+            Use::Test => (format!("'{name}' is test"), "test", TESTS),
         };
         let known = engine()
             .compile_expression_owned(question)
             .and_then(|question| question.eval(()))
             .is_ok_and(|known| known.is_true());
         if !known {
-            return Err(CompileError {
+            errors.push(CompileError {
                 message: format!("no {kind} is called `{name}`"),
                 range,
-                cure: Some(format!(
-                    "minijinja's {kind}s are listed in its documentation"
-                )),
+                cure: Some(match nearest(name, names.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are {}", names.join(", ")),
+                }),
             });
         }
     }
-    Ok(())
+    errors
 }
 
 /// A run-time error of the engine in words, without its names of templates and lines.
 fn in_words(error: &minijinja::Error) -> String {
     let mut words = match error.kind() {
         ErrorKind::OutOfFuel => "it costs more than an expression may".to_owned(),
-        ErrorKind::UndefinedError => error.detail().map_or_else(
-            || "it uses a value that does not exist".to_owned(),
-            |detail| format!("a value does not exist: {detail}"),
-        ),
         _ => detail(error),
     };
     let mut source = error.source();
@@ -192,7 +221,26 @@ fn in_words(error: &minijinja::Error) -> String {
 }
 
 fn detail(error: &minijinja::Error) -> String {
-    error
-        .detail()
-        .map_or_else(|| error.kind().to_string(), str::to_owned)
+    error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_knows_every_filter_and_test_that_a_cure_may_name() {
+        let filters = FILTERS.iter().map(|name| format!("x|{name}"));
+        let tests = TESTS.iter().map(|name| format!("x is {name}"));
+        for source in filters.chain(tests) {
+            assert!(unknown_filters_and_tests(&source).is_empty(), "{source}");
+        }
+        assert_eq!(unknown_filters_and_tests("x|lenght is eevn").len(), 2);
+    }
+
+    #[test]
+    fn compiled_expressions_can_be_shared_between_threads() {
+        const fn shared<T: Send + Sync>() {}
+        shared::<Expr>();
+    }
 }

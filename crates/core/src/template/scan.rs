@@ -70,17 +70,13 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
 }
 
 fn tokens(source: &str) -> Tokens<'_> {
-    Tokens {
-        bytes: source.as_bytes(),
-        at: 0,
-    }
+    Tokens { bytes: source.as_bytes(), at: 0 }
 }
 
 /// Where the expression that begins `text` ends: at its `}}` that is in no string and no bracket.
 pub(super) fn end_of_expression(text: &str) -> Option<usize> {
     let mut depth = 0_i32;
-    let mut tokens = tokens(text);
-    while let Some((token, range)) = tokens.next() {
+    for (token, range) in tokens(text) {
         match token {
             Token::Other(b'}') if depth == 0 && text.as_bytes().get(range.end) == Some(&b'}') => {
                 return Some(range.start);

@@ -177,6 +177,12 @@ impl<'a> Scope<'a> {
                 "it is bound where all items are texts".to_owned()
             }
             _ if self.vars.iter().any(|var| var == name) => format!("write `vars.{name}`"),
+            _ if self.machine
+                && self.items == ItemNames::None
+                && nearest(name, self.names.keys().copied().chain(["item"])) == Some("item") =>
+            {
+                "did you mean `item`? It is bound where the wave has `items`".to_owned()
+            }
             _ => match nearest(name, self.names.keys().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("bound are {}", self.listed()),
@@ -194,19 +200,17 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Checks the attributes of `vars` and `last`.
-    pub(super) fn check_path(&self, source: &str, path: &str) -> Result<(), CompileError> {
-        let Some((name, rest)) = path.split_once('.') else {
-            return Ok(());
-        };
+    /// What is wrong with an attribute of `vars` or `last`.
+    pub(super) fn wrong_path(&self, source: &str, path: &str) -> Option<CompileError> {
+        let (name, rest) = path.split_once('.')?;
         let attribute = rest.split('.').next().unwrap_or_default();
         let known: Vec<&str> = match self.binding(name) {
             Some(Binding::Vars) => self.vars.iter().map(String::as_str).collect(),
             Some(Binding::Last) => vec!["exit", "output", "elapsed_ms"],
-            Some(_) | None => return Ok(()),
+            Some(_) | None => return None,
         };
         if known.contains(&attribute) {
-            return Ok(());
+            return None;
         }
         let cure = match nearest(attribute, known.iter().copied()) {
             Some(near) => format!("did you mean `{name}.{near}`?"),
@@ -220,7 +224,7 @@ impl<'a> Scope<'a> {
         } else {
             format!("there is no `{name}.{attribute}`")
         };
-        Err(CompileError {
+        Some(CompileError {
             range: scan::find_path(source, &format!("{name}.{attribute}")),
             message,
             cure: Some(cure),
@@ -236,10 +240,7 @@ pub(crate) struct Planning<'a> {
 
 impl<'a> Planning<'a> {
     pub(crate) fn new(program: &'a Program, cores: u32) -> Self {
-        Self {
-            params: &program.param_values,
-            cores,
-        }
+        Self { params: &program.param_values, cores }
     }
 }
 

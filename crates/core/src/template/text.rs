@@ -57,12 +57,7 @@ fn next_expression(text: &str, from: usize) -> Result<Option<RawExpr>, CompileEr
     if trims_after {
         end -= 1;
     }
-    Ok(Some(RawExpr {
-        outer: open..after,
-        inner: start..end,
-        trims_before,
-        trims_after,
-    }))
+    Ok(Some(RawExpr { outer: open..after, inner: start..end, trims_before, trims_after }))
 }
 
 /// The expression in a text that is wholly one `{{ }}` (white space around it aside), as a range.
@@ -73,14 +68,39 @@ pub(crate) fn whole_expression(text: &str) -> Option<std::ops::Range<usize>> {
     whole.then_some(raw.inner)
 }
 
+/// Compiles the expression of a piece; what is wrong with it is told as ranges of the whole text.
+fn expression(source: &str, raw: &RawExpr, scope: &Scope<'_>) -> Result<Expr, Vec<CompileError>> {
+    let inner = source.get(raw.inner.clone()).unwrap_or_default();
+    if inner.trim().is_empty() {
+        return Err(vec![CompileError {
+            range: raw.outer.clone(),
+            message: "`{{ }}` without an expression".to_owned(),
+            cure: None,
+        }]);
+    }
+    Expr::compile(inner, scope).map_err(|mut errors| {
+        for error in &mut errors {
+            error.range = error.range.start + raw.inner.start..error.range.end + raw.inner.start;
+        }
+        errors
+    })
+}
+
 impl Template {
-    /// Compiles a text and checks the names in it.
-    pub(crate) fn compile(source: &str, scope: &Scope<'_>) -> Result<Self, CompileError> {
+    /// Compiles a text and checks the names in it. Tells all that is wrong at once.
+    pub(crate) fn compile(source: &str, scope: &Scope<'_>) -> Result<Self, Vec<CompileError>> {
         let mut pieces = Vec::new();
+        let mut errors = Vec::new();
         let mut at = 0;
         let mut trim_start = false;
         loop {
-            let raw = next_expression(source, at)?;
+            let raw = match next_expression(source, at) {
+                Ok(raw) => raw,
+                Err(error) => {
+                    errors.push(error);
+                    break;
+                }
+            };
             let end = raw.as_ref().map_or(source.len(), |raw| raw.outer.start);
             let mut text = source.get(at..end).unwrap_or_default();
             if trim_start {
@@ -93,27 +113,14 @@ impl Template {
                 pieces.push(Piece::Text(text.to_owned()));
             }
             let Some(raw) = raw else { break };
-            let inner = source.get(raw.inner.clone()).unwrap_or_default();
-            if inner.trim().is_empty() {
-                return Err(CompileError {
-                    range: raw.outer,
-                    message: "`{{ }}` without an expression".to_owned(),
-                    cure: None,
-                });
+            match expression(source, &raw, scope) {
+                Ok(expr) => pieces.push(Piece::Expr(expr)),
+                Err(wrong) => errors.extend(wrong),
             }
-            let expr = Expr::compile(inner, scope).map_err(|mut error| {
-                error.range =
-                    error.range.start + raw.inner.start..error.range.end + raw.inner.start;
-                error
-            })?;
-            pieces.push(Piece::Expr(expr));
             at = raw.outer.end;
             trim_start = raw.trims_after;
         }
-        Ok(Self {
-            source: source.to_owned(),
-            pieces,
-        })
+        if errors.is_empty() { Ok(Self { source: source.to_owned(), pieces }) } else { Err(errors) }
     }
 
     /// The text as written.
@@ -181,10 +188,7 @@ impl Literal {
     /// The value, within the limits of [`value::freeze`].
     pub(crate) fn value(&self, bindings: &dyn Bindings) -> Result<Value, EvalError> {
         let value = self.raw_value(bindings)?;
-        value::freeze(&value).map_err(|why| EvalError {
-            expression: self.source(),
-            why,
-        })
+        value::freeze(&value).map_err(|why| EvalError { expression: self.source(), why })
     }
 
     fn raw_value(&self, bindings: &dyn Bindings) -> Result<Value, EvalError> {

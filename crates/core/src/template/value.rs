@@ -27,10 +27,8 @@ pub(crate) fn from_json(json: &Json) -> Value {
         Json::String(text) => Value::from(text.as_str()),
         Json::Array(values) => values.iter().map(from_json).collect(),
         Json::Object(entries) => {
-            let entries: BTreeMap<String, Value> = entries
-                .iter()
-                .map(|(key, value)| (key.clone(), from_json(value)))
-                .collect();
+            let entries: BTreeMap<String, Value> =
+                entries.iter().map(|(key, value)| (key.clone(), from_json(value))).collect();
             Value::from(entries)
         }
     }
@@ -49,10 +47,7 @@ pub(crate) fn freeze(value: &Value) -> Result<Value, String> {
 }
 
 fn freeze_within(value: &Value, depth: u32, budget: &mut usize) -> Result<Value, String> {
-    let text_bytes = value
-        .as_str()
-        .map(str::len)
-        .or_else(|| value.as_bytes().map(<[u8]>::len));
+    let text_bytes = value.as_str().map(str::len).or_else(|| value.as_bytes().map(<[u8]>::len));
     *budget = budget
         .checked_sub(SLOT_BYTES + text_bytes.unwrap_or(0))
         .ok_or_else(|| format!("the value is larger than {VALUE_BYTES_MAX} bytes"))?;
@@ -65,11 +60,7 @@ fn freeze_within(value: &Value, depth: u32, budget: &mut usize) -> Result<Value,
         ValueKind::Seq | ValueKind::Iterable => {
             let depth = deeper(depth)?;
             let mut values = Vec::new();
-            for inner in value
-                .try_iter()
-                .map_err(|error| error.to_string())?
-                .checked()
-            {
+            for inner in value.try_iter().map_err(|error| error.to_string())?.checked() {
                 let inner = inner.map_err(|error| error.to_string())?;
                 values.push(freeze_within(&inner, depth, budget)?);
             }
@@ -78,11 +69,7 @@ fn freeze_within(value: &Value, depth: u32, budget: &mut usize) -> Result<Value,
         ValueKind::Map => {
             let depth = deeper(depth)?;
             let mut entries = BTreeMap::new();
-            for key in value
-                .try_iter()
-                .map_err(|error| error.to_string())?
-                .checked()
-            {
+            for key in value.try_iter().map_err(|error| error.to_string())?.checked() {
                 let key = key.map_err(|error| error.to_string())?;
                 let inner = value.get_item(&key).map_err(|error| error.to_string())?;
                 let key = freeze_within(&key, depth, budget)?;
@@ -96,9 +83,7 @@ fn freeze_within(value: &Value, depth: u32, budget: &mut usize) -> Result<Value,
 }
 
 fn deeper(depth: u32) -> Result<u32, String> {
-    depth
-        .checked_sub(1)
-        .ok_or_else(|| format!("its lists are nested more than {DEPTH_MAX} deep"))
+    depth.checked_sub(1).ok_or_else(|| format!("its lists are nested more than {DEPTH_MAX} deep"))
 }
 
 /// Last part of an item's key, without `in:`.

@@ -1,0 +1,185 @@
+//! Job files to programs, and machines that walk them, through the crate's public face.
+
+#![allow(clippy::unwrap_used, reason = "a helper's panic is a failed test")]
+
+mod errors;
+mod grammar;
+mod machine;
+mod plan;
+mod templates;
+
+use std::fmt::Write as _;
+
+use musec_core::job::{Options, parse};
+use musec_core::{
+    Advance, Facts, JobErrors, Machine, Moved, NextCommand, Program, Step, StepFailure, WaveId,
+};
+use musec_protocol::{Action, AttemptNo, CommandId, Outcome, Reply, Tail, WTime};
+use musec_trace::CTime;
+
+/// A job of one worker with these steps.
+fn steps(text: &str) -> Program {
+    job(&format!("[job]\nname = \"main\"\nworkers = 1\n{text}"))
+}
+
+/// A whole job that is right.
+fn job(text: &str) -> Program {
+    match parse(text, &options()) {
+        Ok(program) => program,
+        Err(errors) => panic!("{}", render(text, &errors)),
+    }
+}
+
+/// What is wrong with a job, as text.
+fn wrong(text: &str) -> String {
+    match parse(text, &options()) {
+        Ok(program) => panic!("accepted: {:?}", program.outline()),
+        Err(errors) => render(text, &errors),
+    }
+}
+
+fn options() -> Options {
+    Options { name: "job".to_owned(), ..Options::default() }
+}
+
+/// A plain rendering: line, column, message, the text underlined, the cure.
+fn render(text: &str, errors: &JobErrors) -> String {
+    let mut out = String::new();
+    for error in &errors.0 {
+        let line_start = text[..error.span.start].rfind('\n').map_or(0, |at| at + 1);
+        let line = text[line_start..].lines().next().unwrap_or_default();
+        let line_end = line_start + line.len();
+        let until = error.span.end.min(line_end).max(error.span.start);
+        let width = text[error.span.start..until].chars().count().max(1);
+        writeln!(out, "{}:{}: {}", error.line, error.column, error.message).unwrap();
+        writeln!(out, "    {line}").unwrap();
+        writeln!(out, "    {}{}", " ".repeat(error.column - 1), "^".repeat(width)).unwrap();
+        if let Some(cure) = &error.cure {
+            writeln!(out, "  cure: {}", cure.replace('\n', "\n        ")).unwrap();
+        }
+    }
+    out
+}
+
+fn facts() -> Facts {
+    Facts { index: 0, workers: 1, attempt: AttemptNo(0), item: None }
+}
+
+/// A reply that says that all went well.
+fn ok() -> Reply {
+    reply(Outcome::Ok, "")
+}
+
+fn reply(outcome: Outcome, stdout: &str) -> Reply {
+    Reply {
+        id: CommandId(0),
+        received: WTime::from_ns(0),
+        started: WTime::from_ns(1_000_000),
+        finished: WTime::from_ns(43_900_000),
+        encoded: WTime::from_ns(44_000_000),
+        clock_gap_ns: 0,
+        remaining_started_ms: None,
+        remaining_finished_ms: None,
+        outcome,
+        phases: Vec::new(),
+        usage: None,
+        stdout: Tail { text: stdout.as_bytes().to_vec(), total_bytes: stdout.len() as u64 },
+        stderr: Tail::default(),
+        bytes: 0,
+        objects: Vec::new(),
+    }
+}
+
+/// A machine with its program, and what it did so far, one line each.
+struct Walk<'p> {
+    program: &'p Program,
+    machine: Machine,
+    log: Vec<String>,
+}
+
+impl<'p> Walk<'p> {
+    fn new(program: &'p Program, facts: Facts) -> Self {
+        Self { program, machine: Machine::new(program, WaveId(0), facts), log: Vec::new() }
+    }
+
+    fn advance(&mut self, now: CTime, input: Advance<'_>) -> Step {
+        let mut moved = Vec::new();
+        let step = self.machine.advance(self.program, now, input, &mut moved);
+        for Moved { from, to, cause } in moved {
+            let name = |state| match state {
+                Some(state) => self.program.state(state).unwrap().name.as_str(),
+                None => "-",
+            };
+            let line = format!("{} > {} {}", name(from), name(to), cause.name());
+            self.log.push(line);
+        }
+        let line = match &step {
+            Step::Command(next) => {
+                format!(
+                    "{}#{} {}",
+                    self.program.state(next.state).unwrap().name,
+                    next.visit,
+                    shown(next)
+                )
+            }
+            Step::Done => "done".to_owned(),
+            Step::Failed(failure) => format!("failed at {}: {}", failure.name, failure.error),
+        };
+        self.log.push(line);
+        step
+    }
+
+    fn start(&mut self) -> Step {
+        self.advance(CTime::ZERO, Advance::Start)
+    }
+
+    fn replied(&mut self, reply: &Reply) -> Step {
+        self.advance(CTime::ZERO, Advance::Replied(reply))
+    }
+
+    /// From the start to the end; every command goes well.
+    fn all(mut self) -> String {
+        let mut step = self.start();
+        for _ in 0..1000 {
+            match step {
+                Step::Command(_) => step = self.replied(&ok()),
+                Step::Done | Step::Failed(_) => return self.log.join("\n"),
+            }
+        }
+        panic!("it does not end");
+    }
+}
+
+fn shown(next: &NextCommand) -> String {
+    let words: Vec<String> = next
+        .action
+        .arguments()
+        .iter()
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    format!("{} {}", next.name, words.join(" "))
+}
+
+/// The first command of a machine.
+fn first(program: &Program, facts: Facts) -> NextCommand {
+    match Walk::new(program, facts).start() {
+        Step::Command(next) => next,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The text of a job's one `echo`.
+fn echoed(program: &Program, facts: Facts) -> String {
+    match first(program, facts).action {
+        Action::Echo(text) => String::from_utf8(text).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How a job's first step fails at once.
+fn failure(program: &Program) -> StepFailure {
+    match Walk::new(program, facts()).start() {
+        Step::Failed(failure) => failure,
+        other => panic!("{other:?}"),
+    }
+}
