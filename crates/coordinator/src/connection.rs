@@ -128,11 +128,6 @@ impl Connection {
         self.wake.notify_one();
     }
 
-    /// Whether [`Self::close`] was called.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.closing.get()
-    }
-
     /// Gives the socket what it takes now; the task is woken for the rest.
     fn flush(&self) -> Result<(), ConnectionError> {
         let mut tls = self.tls.borrow_mut();

@@ -8,8 +8,8 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use musec_core::fleet::{Closed, Fleet, Input, Output};
 use musec_core::Glob;
+use musec_core::fleet::{Closed, Fleet, Input, Output};
 use musec_protocol::{
     Answer, Command, FromWorker, LaunchId, Refusal, RunId, Ticket, ToWorker, VERSION, limits,
 };

@@ -159,7 +159,7 @@ mod tests {
         let program = place.path().join("program");
         std::fs::write(&program, "#!/bin/sh\n").expect("written");
         let folder = RunFolder::create(&place.path().join("runs"), RunId([1; 16])).expect("made");
-        let files = [program.clone(), program.clone()];
+        let files = [program.clone(), program];
         let folders = folder.ship(&files).expect("shipped");
         assert_eq!(folders.len(), 1);
         let copy = folders[0].join("program");

@@ -6,6 +6,7 @@
 //! is locked; no figure is computed here.
 
 mod connection;
+mod descriptors;
 mod engine;
 mod folder;
 mod identity;

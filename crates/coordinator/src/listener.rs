@@ -25,6 +25,7 @@ use crate::connection::{Connection, ConnectionError, Incoming};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What connections tell the engine.
+#[expect(clippy::large_enum_variant, reason = "nearly all messages are of the largest kind")]
 pub(crate) enum Message {
     /// A peer with a certificate of this run wants to join.
     Knock(Box<Knock>),

@@ -5,16 +5,17 @@ use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use musec_core::fleet::{Fleet, FleetOptions};
 use musec_core::Program;
+use musec_core::fleet::{Fleet, FleetOptions};
 use musec_protocol::RunId;
 use musec_trace::{CClock, CTime, Event, RunStarted, RunStatus};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
+use crate::descriptors::make_room;
 use crate::engine::{Engine, MESSAGES_MAX, Peers, Sources};
 use crate::folder::{FolderError, Manifest, RunFolder};
 use crate::identity::{Identity, IdentityError, random};
@@ -44,10 +45,6 @@ pub struct RunSetup {
     pub worker_program: PathBuf,
     /// Address to listen on; port 0 for any.
     pub listen: SocketAddr,
-    /// Attempts alive at a time, instead of what the job says.
-    pub at_once: Option<u32>,
-    /// Time of each attempt, instead of what the job says.
-    pub timeout: Option<Duration>,
     /// Options that were given beside the job file, as JSON, for the journal.
     pub options_json: String,
     /// Version of the program, for the journal.
@@ -86,6 +83,19 @@ pub enum RunError {
     /// A store could not be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A wave wants more attempts alive at a time than this process may have open files for.
+    #[error(
+        "wave `{wave}` would have {at_once} workers alive at a time, the limit of open files \
+         allows {possible}; lower it with -j, or raise the limit (ulimit -Hn)"
+    )]
+    TooMany {
+        /// The wave.
+        wave: String,
+        /// How many it would have.
+        at_once: u32,
+        /// How many there can be.
+        possible: u64,
+    },
     /// The address could not be listened on.
     #[error("cannot listen on {address}; choose another with --listen")]
     Listen {
@@ -124,6 +134,11 @@ impl Run {
     /// # Errors
     /// If any of that fails; nothing was launched then.
     pub fn create(setup: RunSetup) -> Result<Self, RunError> {
+        make_room(&setup.program, cores()).map_err(|refused| RunError::TooMany {
+            wave: refused.wave,
+            at_once: refused.at_once,
+            possible: refused.possible,
+        })?;
         let id = RunId(random()?);
         let listener = StdListener::bind(setup.listen)
             .map_err(|source| RunError::Listen { address: setup.listen, source })?;
@@ -202,8 +217,6 @@ impl Run {
         let program = Arc::clone(&self.setup.program);
         let options = FleetOptions {
             cores: cores(),
-            at_once: self.setup.at_once,
-            timeout: self.setup.timeout,
             store_url: self.stores.store.url().to_owned(),
             inputs_url: self.stores.inputs.url().to_owned(),
             path_dirs: self.path_dirs.iter().map(|path| crate::engine::bytes_of(path)).collect(),

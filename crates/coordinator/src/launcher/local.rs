@@ -100,7 +100,7 @@ impl Local {
     ) -> LauncherEvent {
         let watched = result.and_then(|(child, pidfd)| {
             let pid = child.id();
-            let pidfd = Rc::new(AsyncFd::with_interest(pidfd, Interest::READABLE)?);
+            let pidfd = Rc::new(watch(pidfd)?);
             self.alive.insert(launch, Alive { child, pidfd: Rc::clone(&pidfd) });
             let events = events.clone();
             tokio::task::spawn_local(async move {
@@ -148,6 +148,15 @@ impl Local {
         drop(guard.stdin.take());
         wait_until(GUARD_TIME_MAX, || !matches!(guard.try_wait(), Ok(None))).await;
     }
+}
+
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe for the sake of types that change their descriptor; an \
+              OwnedFd keeps the one that it owns"
+)]
+fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(pidfd, Interest::READABLE)
 }
 
 async fn wait_until(limit: Duration, mut reached: impl FnMut() -> bool) {

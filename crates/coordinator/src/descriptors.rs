@@ -1,0 +1,69 @@
+//! Open files: how many attempts this process can have alive at a time.
+
+use musec_core::Program;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Descriptors of one local attempt: its connection, and its process.
+const PER_ATTEMPT: u64 = 2;
+
+/// Descriptors for everything else: journal, guard, listener, strangers, stores.
+const RESERVED: u64 = 256;
+
+/// A wave that wants more attempts alive at a time than there are descriptors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TooMany {
+    pub(crate) wave: String,
+    pub(crate) at_once: u32,
+    pub(crate) possible: u64,
+}
+
+/// Checks every wave whose size is known before the run, and raises this process's soft limit if
+/// that is needed and allowed. Where it is not needed the limit stays: children inherit it.
+pub(crate) fn make_room(program: &Program, cores: u32) -> Result<(), TooMany> {
+    let limit = getrlimit(Resource::Nofile);
+    let soft = limit.current.unwrap_or(u64::MAX);
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    let mut needed = 0;
+    for (wave, def) in program.waves() {
+        let Ok(plan) = program.plan(wave, cores, None) else { continue };
+        let default = if plan.items.is_some() { cores } else { plan.workers };
+        let at_once = plan.at_once.unwrap_or(default).min(plan.workers);
+        let wanted = u64::from(at_once) * PER_ATTEMPT + RESERVED;
+        if wanted > hard {
+            let possible = hard.saturating_sub(RESERVED) / PER_ATTEMPT;
+            return Err(TooMany { wave: def.name.clone(), at_once, possible });
+        }
+        needed = needed.max(wanted);
+    }
+    if needed > soft {
+        let raised = Rlimit { current: Some(needed), maximum: limit.maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            tracing::warn!("cannot raise the limit of open files to {needed}: {error}");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use musec_core::job::{Options, parse};
+
+    use super::*;
+
+    fn program(workers: u32, at_once: &str) -> Program {
+        let job = format!("[job]\nworkers = {workers}\n{at_once}\n[[step]]\nrun = \"true\"\n");
+        parse(&job, &Options::default()).expect("a job")
+    }
+
+    #[test]
+    fn more_workers_than_descriptors_are_refused_unless_fewer_are_alive_at_once() {
+        let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+        let Ok(workers) = u32::try_from(hard) else { return };
+        let workers = workers.min(1 << 20);
+        if u64::from(workers) * PER_ATTEMPT > hard {
+            let refused = make_room(&program(workers, ""), 2).expect_err("too many");
+            assert!(refused.possible < u64::from(workers), "{refused:?}");
+        }
+        assert_eq!(make_room(&program(workers, "at_once = 3"), 2), Ok(()));
+    }
+}
