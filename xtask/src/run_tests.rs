@@ -18,11 +18,14 @@ struct Need {
 }
 
 /// In the order in which they are installed. Services for the end-to-end scenarios join here.
-const NEEDS: [Need; 1] = [Need {
-    name: "the Rust toolchain of rust-toolchain.toml",
-    find: find_toolchain,
-    install: install_toolchain,
-}];
+const NEEDS: [Need; 2] = [
+    Need {
+        name: "the Rust toolchain of rust-toolchain.toml",
+        find: find_toolchain,
+        install: install_toolchain,
+    },
+    Need { name: "bash 5, for jobs that read its clock", find: find_bash, install: install_bash },
+];
 
 /// Installs, builds and runs; `extra` goes to `cargo test`.
 pub(crate) fn run(extra: &[&str]) -> Result<(), String> {
@@ -73,6 +76,26 @@ fn install_toolchain() -> Result<(), String> {
     // Without a name, rustup reads the toolchain file of the current folder.
     perform(Command::new("rustup").args(["toolchain", "install"]))
         .map_err(|error| format!("{error}; see rustup.rs for how to get it"))
+}
+
+/// A bash that knows `EPOCHREALTIME`.
+fn find_bash() -> Option<String> {
+    let mut bash = Command::new("bash");
+    let output = bash.args(["-c", "echo ${EPOCHREALTIME:+$BASH_VERSION}"]).output().ok()?;
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (!version.is_empty()).then_some(version)
+}
+
+fn install_bash() -> Result<(), String> {
+    apt_install(&["bash"])
+}
+
+/// Installs packages of Debian and its kin; elsewhere, and without the right to, names them.
+fn apt_install(packages: &[&str]) -> Result<(), String> {
+    let mut apt = Command::new("apt-get");
+    apt.env("DEBIAN_FRONTEND", "noninteractive");
+    apt.args(["install", "--yes", "--no-install-recommends"]).args(packages);
+    perform(&mut apt).map_err(|error| format!("{error}; install {} yourself", packages.join(" ")))
 }
 
 fn cargo(words: &[&str]) -> Result<(), String> {

@@ -48,7 +48,8 @@ pub(super) fn check(place: &str, source: &Source) -> Vec<Finding> {
 
 /// Files that hold nothing but tests.
 pub(super) fn is_test_file(place: &str) -> bool {
-    place.contains("/tests/") || place.ends_with("/tests.rs")
+    let is_test_folder = |folder: &str| folder == "tests" || folder == "scenarios";
+    place.split('/').any(is_test_folder) || place.ends_with("/tests.rs")
 }
 
 fn long_functions(place: &str, source: &Source) -> Vec<Finding> {
@@ -144,7 +145,9 @@ mod tests {
         let with_tests =
             format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", lines(499), "\n".repeat(99));
         assert_eq!(found("src/a.rs", &with_tests), [""; 0]);
-        assert_eq!(found("crates/a/tests/b.rs", &lines(900)), [""; 0]);
+        for place in ["crates/a/tests/b.rs", "crates/a/src/b/tests.rs", "scenarios/b.rs"] {
+            assert_eq!(found(place, &lines(900)), [""; 0]);
+        }
     }
 
     #[test]
