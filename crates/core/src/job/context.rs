@@ -143,6 +143,18 @@ impl<'t> Context<'t> {
         Some(text)
     }
 
+    /// A name: a text that is not empty and no template.
+    pub(super) fn name<'v>(&mut self, key: &str, value: &'v Spot<'_>) -> Option<&'v str> {
+        let text = self.some_text(key, value)?;
+        if text.contains("{{") {
+            let message =
+                format!("`{key}` is the same for all workers, it cannot hold `{{{{ }}}}`");
+            self.error(value.span(), message, None);
+            return None;
+        }
+        Some(text)
+    }
+
     /// `true` or `false`.
     pub(super) fn boolean(&mut self, key: &str, value: &Spot<'_>) -> Option<bool> {
         match value.get_ref() {

@@ -31,7 +31,7 @@ impl<'v, 't> Header<'v, 't> {
         for entry in cx.entries(table, &JOB) {
             let (key, value) = (entry.key, entry.value);
             match key {
-                "name" => header.name = cx.some_text(key, value).map(str::to_owned),
+                "name" => header.name = cx.name(key, value).map(str::to_owned),
                 "inputs" => header.inputs = rendered(cx, key, value, params),
                 "files" => header.files = files(cx, value, params),
                 "results" => header.results = results(cx, value, params),

@@ -198,7 +198,7 @@ fn raw_wave<'v, 't>(cx: &mut Context<'t>, spot: &'v Spot<'t>) -> Option<RawWave<
         cx.error(spot.span(), "a wave without a `name`".to_owned(), cure);
     }
     let span = name.unwrap_or(spot).span();
-    let name = name.and_then(|name| cx.some_text("name", name));
+    let name = name.and_then(|name| cx.name("name", name));
     if table.get("step").is_none() {
         let message = "a wave without steps".to_owned();
         let cure = Some("[[wave.step]]\nrun = \"echo hello\"".to_owned());

@@ -115,7 +115,7 @@ impl<'t> StepReader<'_, 't> {
         let all = self.cx.entries(table, &STEP);
         let action = self.action_of(value, &all, errors_before)?;
         self.check_modifiers(&all, action);
-        let own_state = table.get("state").and_then(|value| self.cx.some_text("state", value));
+        let own_state = table.get("state").and_then(|value| self.cx.name("state", value));
         if let Some(state) = own_state {
             self.states.number(self.wave, state);
         }
@@ -123,7 +123,7 @@ impl<'t> StepReader<'_, 't> {
         let inner = Place { state, ..place };
         let condition = table.get("if").and_then(|value| self.expression("if", value, place.scope));
         let timeout = table.get("timeout").and_then(|value| self.cx.duration("timeout", value));
-        let name = table.get("name").and_then(|value| self.cx.some_text("name", value));
+        let name = table.get("name").and_then(|value| self.cx.name("name", value));
         let kind = self.kind(action, table, inner);
         let otherwise = self.otherwise(table, inner);
         let (kind, text) = kind?;

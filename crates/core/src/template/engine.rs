@@ -77,7 +77,12 @@ impl Expr {
                 names.push((name.as_str().into(), binding));
             } else if !engine().globals().any(|(global, _)| global == name) {
                 let (message, cure) = scope.unbound(&name);
-                errors.push(CompileError { range: scan::find_name(source, &name), message, cure });
+                errors.push(CompileError {
+                    range: scan::find_name(source, &name),
+                    message,
+                    cure,
+                    is_syntax: false,
+                });
             }
         }
         let mut paths: Vec<String> = compiled.undeclared_variables(true).into_iter().collect();
@@ -175,7 +180,12 @@ fn syntax_error(source: &str, error: &minijinja::Error) -> CompileError {
     } else {
         None
     };
-    CompileError { range, message: format!("not an expression: {}", detail(error)), cure }
+    CompileError {
+        range,
+        message: format!("not an expression: {}", detail(error)),
+        cure,
+        is_syntax: true,
+    }
 }
 
 /// Filters and tests are looked up by minijinja only when they are reached; this finds those that
@@ -200,6 +210,7 @@ fn unknown_filters_and_tests(source: &str) -> Vec<CompileError> {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("there are {}", names.join(", ")),
                 }),
+                is_syntax: false,
             });
         }
     }

@@ -32,6 +32,8 @@ pub(crate) struct CompileError {
     pub message: String,
     /// What to do about it.
     pub cure: Option<String>,
+    /// Whether it is no expression at all: perhaps its braces were not meant for musec.
+    pub is_syntax: bool,
 }
 
 /// Why an expression has no value.

@@ -228,6 +228,7 @@ impl<'a> Scope<'a> {
             range: scan::find_path(source, &format!("{name}.{attribute}")),
             message,
             cure: Some(cure),
+            is_syntax: false,
         })
     }
 }

@@ -7,6 +7,9 @@ use minijinja::Value;
 use crate::limits::VALUE_BYTES_MAX;
 use crate::template::{Bindings, CompileError, EvalError, Expr, Scope, scan, value};
 
+/// What to do where braces were not meant for musec.
+const LITERAL_BRACES: &str = "write `{{ '{{' }}` for the two characters themselves";
+
 /// A compiled text.
 #[derive(Debug)]
 pub struct Template {
@@ -48,7 +51,8 @@ fn next_expression(text: &str, from: usize) -> Result<Option<RawExpr>, CompileEr
         return Err(CompileError {
             range: open..open + 2,
             message: "`{{` without its `}}`".to_owned(),
-            cure: Some("write `{{ '{{' }}` for the two characters themselves".to_owned()),
+            cure: Some(LITERAL_BRACES.to_owned()),
+            is_syntax: true,
         });
     };
     let mut end = start + length;
@@ -75,12 +79,16 @@ fn expression(source: &str, raw: &RawExpr, scope: &Scope<'_>) -> Result<Expr, Ve
         return Err(vec![CompileError {
             range: raw.outer.clone(),
             message: "`{{ }}` without an expression".to_owned(),
-            cure: None,
+            cure: Some(LITERAL_BRACES.to_owned()),
+            is_syntax: true,
         }]);
     }
     Expr::compile(inner, scope).map_err(|mut errors| {
         for error in &mut errors {
             error.range = error.range.start + raw.inner.start..error.range.end + raw.inner.start;
+            if error.is_syntax {
+                error.cure.get_or_insert_with(|| LITERAL_BRACES.to_owned());
+            }
         }
         errors
     })

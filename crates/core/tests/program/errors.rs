@@ -166,6 +166,11 @@ echo = "x"
 if = "frames > 1 && frames < 3"
 [[step]]
 echo = "{{ k }}"
+[[step]]
+run = "docker inspect --format '{{.State}}' x"
+[[step]]
+state = "s{{ index }}"
+echo = "x"
 "#
     ));
 }

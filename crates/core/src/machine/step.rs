@@ -1,0 +1,86 @@
+//! What goes into a machine and what comes out of it.
+
+use musec_protocol::{Action, AttemptNo, Reply};
+use musec_trace::{Cause, StateId};
+use serde_json::Value as Json;
+
+#[cfg(doc)]
+use crate::machine::Machine;
+
+/// What an attempt is told about itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// The worker's number within its wave, from 0: `index` in job files.
+    pub index: u32,
+    /// How many workers the wave has.
+    pub workers: u32,
+    /// The attempt's number within its worker.
+    pub attempt: AttemptNo,
+    /// Its (first) item, if the wave has items.
+    pub item: Option<Json>,
+}
+
+/// What makes a machine go on.
+#[derive(Clone, Copy, Debug)]
+pub enum Advance<'a> {
+    /// The program's beginning: once after [`Machine::new`] and after each [`Machine::take_item`].
+    Start,
+    /// The answer to the command that the machine waits for.
+    Replied(&'a Reply),
+}
+
+/// A change of state. `None` is outside of all states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The state left.
+    pub from: Option<StateId>,
+    /// The state entered. It may be the one that was left: a new visit of it.
+    pub to: Option<StateId>,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// What comes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Send this and come back with its reply.
+    Command(NextCommand),
+    /// The program ended well.
+    Done,
+    /// A step failed, and the program with it.
+    Failed(StepFailure),
+}
+
+/// A command to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextCommand {
+    /// The state it belongs to; the machine is in it.
+    pub state: StateId,
+    /// Which visit of that state by this attempt, from 0.
+    pub visit: u32,
+    /// The command's name: its action's.
+    pub name: &'static str,
+    /// What the worker shall do.
+    pub action: Action,
+    /// Its time limit in milliseconds, from its start at the worker: its own, or what is left of
+    /// that of the steps around it.
+    pub timeout_ms: Option<u64>,
+    /// Whether the program reads its output: then replay needs it in the journal.
+    pub keeps_output: bool,
+    /// Whether its output is part of the job's answer (`print`).
+    pub prints: bool,
+}
+
+/// Why a program ended without a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepFailure {
+    /// The state of the step that failed.
+    pub state: Option<StateId>,
+    /// Its name, or its action.
+    pub name: String,
+    /// The error in words.
+    pub error: String,
+    /// Whether the reply that was handed in is what failed; otherwise the step never came to send a
+    /// command.
+    pub is_reply: bool,
+}

@@ -1,0 +1,159 @@
+//! From node to node, until a command is due or the program ends.
+
+use std::time::Duration;
+
+use musec_protocol::Action;
+use musec_trace::{Cause, StateId};
+
+use crate::limits::STEPS_WITHOUT_COMMAND_MAX;
+use crate::machine::bindings::View;
+use crate::machine::frame::{Limit, Loop, Sequence};
+use crate::machine::{Machine, NextCommand, Phase, Turn, action, node_of};
+use crate::program::node::{CommandNode, Node, NodeId, NodeKind};
+use crate::template::{EvalError, Value};
+
+/// What a step that is not a command makes of the machine.
+enum Flow {
+    Go(NodeId),
+    Command(Box<NextCommand>),
+    Done,
+}
+
+impl Machine {
+    /// Takes steps until a command is due or the program ends (`None`).
+    pub(super) fn walk(&mut self, turn: &mut Turn<'_>) -> Result<Option<NextCommand>, String> {
+        for _ in 0..STEPS_WITHOUT_COMMAND_MAX {
+            match self.step(turn)? {
+                Flow::Go(next) => self.node = next,
+                Flow::Command(command) => return Ok(Some(*command)),
+                Flow::Done => return Ok(None),
+            }
+        }
+        Err(format!(
+            "{STEPS_WITHOUT_COMMAND_MAX} steps without a command: this loop does not come to an end"
+        ))
+    }
+
+    /// One step at the present node.
+    fn step(&mut self, turn: &mut Turn<'_>) -> Result<Flow, String> {
+        let (program, wave) = (turn.program, turn.wave);
+        let node = node_of(wave, self.node);
+        let next = match &node.kind {
+            NodeKind::Enter { next } => {
+                let came_round = self.loops.iter().any(|frame| frame.came_round);
+                if self.state() != node.state || came_round {
+                    self.enter(node.state, turn);
+                }
+                *next
+            }
+            NodeKind::Command(command) => {
+                let command = self.command(turn, node, command)?;
+                return Ok(Flow::Command(Box::new(command)));
+            }
+            NodeKind::Set { assignments, next } => {
+                for (var, literal) in assignments {
+                    let value = literal.value(&View::new(program, wave, self)).map_err(in_words)?;
+                    *slot(&mut self.vars, *var) = value;
+                }
+                *next
+            }
+            NodeKind::Branch { condition, then, otherwise } => {
+                let view = View::new(program, wave, self);
+                let holds = condition.holds(&view).map_err(in_words)?;
+                if holds { *then } else { *otherwise }
+            }
+            NodeKind::For { values, slot, again } => {
+                let value = values.value(&View::new(program, wave, self)).map_err(in_words)?;
+                self.loops.push(Loop::new(Sequence::of(&value)?, *slot));
+                *again
+            }
+            NodeKind::Again { body, next } => self.next_round(*body, *next),
+            NodeKind::Limit { limit, next } => {
+                self.limits.push(Limit {
+                    until: turn.now.after(*limit),
+                    limit: *limit,
+                    node: self.node,
+                });
+                *next
+            }
+            NodeKind::EndLimit { next } => {
+                self.limits.pop();
+                *next
+            }
+            NodeKind::End => return Ok(Flow::Done),
+        };
+        Ok(Flow::Go(next))
+    }
+
+    /// The innermost loop's next value, or its end.
+    fn next_round(&mut self, body: NodeId, next: NodeId) -> NodeId {
+        let frame = self.loops.last_mut().expect("a loop's frame is there until its end");
+        let index = frame.slot;
+        match frame.next_value() {
+            Some(value) => {
+                *slot(&mut self.slots, index) = value;
+                body
+            }
+            None => {
+                self.loops.pop();
+                *slot(&mut self.slots, index) = Value::UNDEFINED;
+                next
+            }
+        }
+    }
+
+    /// Makes a command ready: enters its state, evaluates its texts, bounds its time.
+    fn command(
+        &mut self,
+        turn: &mut Turn<'_>,
+        node: &Node,
+        command: &CommandNode,
+    ) -> Result<NextCommand, String> {
+        let state = node.state.expect("every command has its state");
+        if self.state() != Some(state) {
+            self.enter(Some(state), turn);
+        }
+        let view = View::new(turn.program, turn.wave, self);
+        let action = action::build(&command.action, &view)?;
+        let own = command.timeout.map(milliseconds);
+        let around = match self.tightest_limit() {
+            Some(limit) if limit.until <= turn.now => return Err(limit.in_words(turn.wave)),
+            Some(limit) => Some(limit.until.since(turn.now).div_ceil(1_000_000)),
+            None => None,
+        };
+        let scoped = around.is_some_and(|around| own.is_none_or(|own| around < own));
+        self.phase = Phase::Waiting { scoped };
+        Ok(NextCommand {
+            state,
+            visit: self.position.visit(),
+            name: action.name(),
+            prints: matches!(action, Action::Print { .. }),
+            action,
+            timeout_ms: if scoped { around } else { own },
+            keeps_output: turn.wave.reads_output || command.reads_output(),
+        })
+    }
+
+    /// The limit, of the steps around the present one, that is over first.
+    pub(super) fn tightest_limit(&self) -> Option<&Limit> {
+        self.limits.iter().min_by_key(|limit| limit.until)
+    }
+
+    fn enter(&mut self, state: Option<StateId>, turn: &mut Turn<'_>) {
+        self.change(state, turn.cause, turn.out);
+        turn.cause = Cause::Done;
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn in_words(error: EvalError) -> String {
+    error.to_string()
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+fn slot(values: &mut [Value], index: u32) -> &mut Value {
+    values.get_mut(index as usize).expect("slots are counted when the program is made")
+}
