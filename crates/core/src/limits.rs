@@ -19,9 +19,13 @@ pub const WORKERS_MAX: u32 = 1 << 20;
 pub const ITEMS_MAX: u64 = 1 << 22;
 
 /// What one evaluation of an expression may cost, in minijinja's fuel: about one unit for an
-/// instruction, and for some dozens of bytes. It bounds time and memory: no expression may stall the
+/// instruction, and for 64 bytes. It bounds time and memory: no expression may stall the
 /// coordinator, which serves all workers.
-pub const EXPRESSION_FUEL: u64 = 200_000;
+pub const EXPRESSION_FUEL: u64 = 100_000;
+
+/// Longest expression, in bytes: far above what people write, and it bounds the depth of minijinja's
+/// recursion, which long chains of operators would drive to the end of the stack.
+pub const EXPRESSION_BYTES_MAX: usize = 4096;
 
 /// Steps that a machine may take without a command before it is declared endless. A worker's reply
 /// is handled by the loop that serves all workers, so that this is a bound on its lag.

@@ -47,27 +47,27 @@ impl<'t> Context<'t> {
         };
         let start = boundary(span.start);
         let span = start..boundary(span.end).max(start);
-        let before = self.text.get(..start).unwrap_or_default();
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        self.errors.push(JobError {
-            line: before.matches('\n').count() + 1,
-            column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
-            span,
-            message,
-            cure,
-        });
+        // Line and column are counted at the end, for those errors only that are told.
+        self.errors.push(JobError { line: 0, column: 0, span, message, cure });
     }
 
-    /// Whether anything was wrong.
+    /// How many errors were noted so far.
     pub(super) const fn error_count(&self) -> usize {
         self.errors.len()
     }
 
-    /// All errors in the order of the text, each once; `None` if there are none.
+    /// The errors in the order of the text, each once, at most [`JOB_ERRORS_MAX`]; `None` if there
+    /// are none.
     pub(super) fn into_errors(mut self) -> Option<JobErrors> {
         self.errors.sort_by_key(|error| (error.span.start, error.span.end));
         self.errors.dedup();
         self.errors.truncate(JOB_ERRORS_MAX);
+        for error in &mut self.errors {
+            let before = self.text.get(..error.span.start).unwrap_or_default();
+            let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+            error.line = before.matches('\n').count() + 1;
+            error.column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        }
         (!self.errors.is_empty()).then_some(JobErrors(self.errors))
     }
 

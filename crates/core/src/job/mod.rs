@@ -2,8 +2,8 @@
 //!
 //! In: the text, never trusted, and what the command line says beside it. Out: a whole [`Program`],
 //! or all errors at once, each with its place in the text and the cure. Invariants: no text makes
-//! it panic; what comes out names only what is bound and holds no cycle of waves. No file is opened:
-//! paths stay as written.
+//! it panic; what comes out names only what is bound and holds no cycle of waves. No file is
+//! opened: paths stay as written.
 
 mod command;
 mod context;
@@ -233,7 +233,8 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
     ) -> Wave {
         if !keys.is_complete() {
             let message = format!("wave `{}` has neither `workers` nor `items`", raw.name);
-            let cure = "say how many: workers = 4, workers = \"cores\", or what to work on: items = \"in:*.png\"";
+            let cure = "say how many: workers = 4, workers = \"cores\", \
+                        or what to work on: items = \"in:*.png\"";
             self.cx.error(raw.span.clone(), message, Some(cure.to_owned()));
         }
         let workers = Workers::read(self.cx, keys, self.scope, self.options);

@@ -1,7 +1,7 @@
 //! Waves: their names and order, and what is said of their workers.
 //!
-//! What `[job]` says of workers is the default of all waves. A wave that says its own `workers` does
-//! not take over the job's `items`: otherwise no wave could do without them.
+//! What `[job]` says of workers is the default of all waves. A wave that says its own `workers`
+//! does not take over the job's `items`: otherwise no wave could do without them.
 
 use std::ops::Range;
 use std::time::Duration;

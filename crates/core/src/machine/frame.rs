@@ -114,3 +114,43 @@ impl Limit {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(values: &Sequence) -> Vec<Value> {
+        (0..).map_while(|index| values.value(index)).collect()
+    }
+
+    #[test]
+    fn numbers_at_equal_distances_take_no_room_and_come_back_the_same() {
+        for numbers in
+            [vec![7], vec![0, 1, 2], vec![9, 6, 3, 0, -3], vec![4, 4], vec![i64::MIN, -1]]
+        {
+            let value = Value::from_iter(numbers.iter().copied());
+            let sequence = Sequence::of(&value).unwrap();
+            assert!(matches!(sequence, Sequence::Numbers { .. }), "{numbers:?}");
+            assert_eq!(all(&sequence), numbers.into_iter().map(Value::from).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn other_values_are_kept_as_they_are() {
+        let mixed = [Value::from(1), Value::from(2.0), Value::from("a")];
+        for values in [mixed.to_vec(), vec![], [1, 2, 4].map(Value::from).to_vec()] {
+            let sequence = Sequence::of(&Value::from(values.clone())).unwrap();
+            assert!(matches!(sequence, Sequence::Values(_)), "{values:?}");
+            assert_eq!(all(&sequence), values);
+        }
+        let far = vec![Value::from(i64::MIN), Value::from(i64::MAX)];
+        assert_eq!(all(&Sequence::of(&Value::from(far.clone())).unwrap()), far);
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        for value in [Value::from(3), Value::from("abc"), Value::from(true), Value::from(())] {
+            assert!(Sequence::of(&value).is_err(), "{value:?}");
+        }
+    }
+}

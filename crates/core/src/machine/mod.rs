@@ -81,8 +81,8 @@ struct Turn<'a> {
 }
 
 impl Machine {
-    /// A machine at the beginning of a wave's program: one for each attempt. Further items go to the
-    /// same machine by [`Self::take_item`], because visits are counted by the attempt.
+    /// A machine at the beginning of a wave's program: one for each attempt. Further items go to
+    /// the same machine by [`Self::take_item`], because visits are counted by the attempt.
     ///
     /// # Panics
     /// When the program has no such wave.

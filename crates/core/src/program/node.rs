@@ -1,7 +1,7 @@
 //! Nodes of a wave's graph. A machine is a cursor on them.
 //!
-//! Every edge is an index into the wave's nodes. Edges back to a loop's [`Node::Again`] are the only
-//! cycles that job files make; programs built in Rust may have any.
+//! Every edge is an index into the wave's nodes. Edges back to a loop's [`NodeKind::Again`] are the
+//! only cycles that job files make; programs built in Rust may have any.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! A wave's plan: how many workers, which items, how many at a time, once these can be known.
 //!
-//! In: a program, the machine's cores, the keys that a store listed. Out: numbers within the limits,
-//! or an error that says what the job asked for. What to list is said by [`Program::glob`].
+//! In: a program, the machine's cores, the keys that a store listed. Out: numbers within the
+//! limits, or an error that says what the job asked for. What to list is said by [`Program::glob`].
 
 use globset::{GlobBuilder, GlobMatcher};
 use musec_protocol::Place;
@@ -175,8 +175,8 @@ pub enum PlanError {
 }
 
 impl Program {
-    /// What has to be listed before this wave can be planned: keys that match a glob; `None` when it
-    /// has no glob.
+    /// What has to be listed before this wave can be planned: keys that match a glob; `None` when
+    /// it has no glob.
     ///
     /// # Errors
     /// When there is no such wave, or its glob is none.

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use minijinja::{Environment, ErrorKind, Expression, UndefinedBehavior, Value};
 
 use crate::job::nearest;
-use crate::limits::EXPRESSION_FUEL;
+use crate::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_FUEL};
 use crate::template::scan::{self, Use};
 use crate::template::{Binding, Bindings, CompileError, EvalError, Scope};
 
@@ -64,6 +64,14 @@ const TESTS: &[&str] = &[
 impl Expr {
     /// Compiles `source` and checks its names. Tells all names that are wrong at once.
     pub(crate) fn compile(source: &str, scope: &Scope<'_>) -> Result<Self, Vec<CompileError>> {
+        if source.len() > EXPRESSION_BYTES_MAX {
+            return Err(vec![CompileError {
+                range: 0..source.len(),
+                message: format!("an expression of more than {EXPRESSION_BYTES_MAX} bytes"),
+                cure: Some("give parts of it names with `set`".to_owned()),
+                is_syntax: false,
+            }]);
+        }
         let compiled = engine()
             .compile_expression_owned(source.to_owned())
             .map_err(|error| vec![syntax_error(source, &error)])?;

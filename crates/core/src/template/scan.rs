@@ -89,8 +89,8 @@ pub(super) fn end_of_expression(text: &str) -> Option<usize> {
     None
 }
 
-/// Where a name is used for the first time, not as an attribute; the whole expression if that cannot
-/// be told.
+/// Where a name is used for the first time, not as an attribute; the whole expression if that
+/// cannot be told.
 pub(super) fn find_name(source: &str, name: &str) -> Range<usize> {
     let mut after_dot = false;
     for (token, range) in tokens(source) {

@@ -306,3 +306,30 @@ fn a_job_of_a_million_lines_is_refused_before_it_is_parsed() {
     let errors = wrong(&"#\n".repeat(600_000));
     assert!(errors.contains("longer than 1048576 bytes"), "{errors}");
 }
+
+#[test]
+fn expressions_do_not_walk_to_the_end_of_the_stack() {
+    let pieces = ["(", "[", "{'a':", "-", "not ", "1+", "1 and ", "1 if 1 else ", "1 ~ ", "1 == "];
+    for piece in pieces {
+        let most = piece.repeat(4000 / piece.len());
+        let text = format!("[job]\nworkers = 1\n[[step]]\necho = \"{{{{ {most}1 }}}}\"\n");
+        drop(parse(&text, &options()));
+        let errors = wrong(&text.replace(&most, &piece.repeat(5000)));
+        assert!(errors.contains("more than 4096 bytes") || errors.contains("without its"));
+    }
+    for piece in ["|string", ".a", "[0]", "()", " is defined", "[1:]"] {
+        let most = piece.repeat(4000 / piece.len());
+        let text = format!("[job]\nworkers = 1\n[[step]]\necho = \"{{{{ index{most} }}}}\"\n");
+        if let Ok(program) = parse(&text, &options()) {
+            crate::Walk::new(&program, crate::facts()).start();
+        }
+    }
+}
+
+#[test]
+fn a_job_full_of_errors_tells_the_first_ones() {
+    let text = format!("[job]\nworkers = 1\n{}", "[[step]]\necho = \"{{ x }}\"\n".repeat(20_000));
+    let errors = parse(&text, &options()).unwrap_err();
+    assert_eq!(errors.0.len(), 50);
+    assert_eq!((errors.0[49].line, errors.0[49].column), (102, 12));
+}

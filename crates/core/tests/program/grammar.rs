@@ -66,6 +66,17 @@ fn the_first_command_of_the_example_names_its_frame() {
 }
 
 #[test]
+fn the_jobs_of_this_project_are_programs() {
+    let hello = job(include_str!("../../../../jobs/hello/job.toml"));
+    assert_eq!((hello.job.as_str(), hello.results.len()), ("hello", 1));
+    let picture = job(include_str!("../../../../jobs/mandelbrot/job.toml"));
+    let plan = picture.plan(WaveId(0), 2, None).unwrap();
+    assert!(plan.queue && plan.workers == 2 && plan.items.unwrap().len() > 100);
+    let plan = picture.plan(WaveId(1), 2, None).unwrap();
+    assert_eq!((plan.workers, plan.items), (1, None));
+}
+
+#[test]
 fn inline_tables_may_stand_over_several_lines_with_comments_and_trailing_commas() {
     let program = steps(
         r#"
@@ -302,7 +313,10 @@ const PIECES: &[&str] = &[
 proptest! {
     #[test]
     fn no_mutation_of_a_job_makes_the_parser_panic(
-        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0..12_usize, prop::sample::select(PIECES)), 1..6),
+        cuts in prop::collection::vec(
+            (any::<prop::sample::Index>(), 0..12_usize, prop::sample::select(PIECES)),
+            1..6,
+        ),
     ) {
         let mut text = EXAMPLE.to_owned();
         for (at, remove, insert) in cuts {

@@ -469,7 +469,9 @@ proptest! {
             prop_assert_eq!(Some(next.state), state);
             prop_assert_eq!(next.visit + 1, entries[&next.state]);
             let outcome = if turn == fails_at { Outcome::Exited(1) } else { Outcome::Exited(0) };
-            step = machine.advance(&program, CTime::ZERO, Advance::Replied(&reply(outcome, "")), &mut moved);
+            let reply = reply(outcome, "");
+            let input = Advance::Replied(&reply);
+            step = machine.advance(&program, CTime::ZERO, input, &mut moved);
         }
         prop_assert_eq!(state, None);
     }
