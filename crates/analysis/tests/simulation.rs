@@ -6,7 +6,7 @@ mod common;
 mod sim;
 
 use musec_analysis::breakdown::Category;
-use musec_analysis::clocks::{FaultKind, position};
+use musec_analysis::clocks::FaultKind;
 use musec_trace::{LaunchId, WTime};
 use proptest::prelude::*;
 use sim::{Jump, Life, Plan, life};
@@ -56,7 +56,7 @@ proptest! {
         prop_assert_eq!(own.breakdown.split.unaccounted_ns, 0);
         check_bounds(&life)?;
         for (truly, stamp) in &life.marks {
-            let (low, high) = position(&own.clock, 0, WTime::from_ns(*stamp)).expect("an epoch");
+            let (low, high) = own.clock.position(0, WTime::from_ns(*stamp)).expect("an epoch");
             let truly = i128::from(*truly);
             prop_assert!(low.is_none_or(|low| low <= truly));
             prop_assert!(high.is_none_or(|high| truly <= high));

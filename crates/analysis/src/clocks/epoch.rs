@@ -148,6 +148,11 @@ impl Epoch {
         }
     }
 
+    /// Forgets what only the fault test needs: no exchange will be added any more.
+    pub fn close(&mut self) {
+        self.test = Test::default();
+    }
+
     /// Where `w` lies on C: [maxᵢ(t0ᵢ + lo(w − ε − aᵢ)), minᵢ(t3ᵢ + hi(w + ε − bᵢ))], rounded
     /// outwards; lo(x) = x/(1+r) for x ≥ 0 else x/(1−r), hi the reverse. A side is `None` if no
     /// exchange bounds it. O(log n).

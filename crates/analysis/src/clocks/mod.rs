@@ -126,6 +126,7 @@ impl AttemptClock {
             rate,
         };
         clock.read(&exchanges(attempt), coordinator, same);
+        clock.epochs.iter_mut().for_each(Epoch::close);
         clock
     }
 
@@ -160,6 +161,13 @@ impl AttemptClock {
             start: narrowed((t0, latest_start), epoch.position(reply.stamps.started)),
             end: narrowed((earliest_end, t3), epoch.position(reply.stamps.finished)),
         })
+    }
+
+    /// Where `w` of the given epoch lies on C; see [`Epoch::position`]. `None` if there is no such
+    /// epoch.
+    #[must_use]
+    pub fn position(&self, epoch: usize, w: WTime) -> Option<(Option<i128>, Option<i128>)> {
+        self.epochs.get(epoch).map(|epoch| epoch.position(w))
     }
 
     /// Reads exchanges in the order of t3 and opens an epoch at each break.
@@ -233,6 +241,14 @@ pub struct CommandBounds {
     pub end: (CTime, CTime),
 }
 
+impl CommandBounds {
+    /// Widths of the two bounds, in nanoseconds.
+    #[must_use]
+    pub fn widths_ns(&self) -> [u64; 2] {
+        [self.start, self.end].map(|(low, high)| high.since(low))
+    }
+}
+
 /// The part of `causal` that `position` allows; `causal` itself if that is nothing, which only
 /// exchanges can bring about that contradict one another within ε.
 fn narrowed(causal: (CTime, CTime), position: (Option<i128>, Option<i128>)) -> (CTime, CTime) {
@@ -272,20 +288,4 @@ fn of_command(id: CommandId, t0: CTime, reply: &ReplyFacts) -> Exchange {
         clock_gap_ns: reply.clock_gap_ns,
         command: Some(id),
     }
-}
-
-/// Widths of a command's two bounds, in nanoseconds.
-#[must_use]
-pub fn widths(bounds: &CommandBounds) -> [u64; 2] {
-    [bounds.start.1.since(bounds.start.0), bounds.end.1.since(bounds.end.0)]
-}
-
-/// Bounds on C of any W time of an epoch; see [`Epoch::position`].
-#[must_use]
-pub fn position(
-    clock: &AttemptClock,
-    epoch: usize,
-    w: WTime,
-) -> Option<(Option<i128>, Option<i128>)> {
-    clock.epochs.get(epoch).map(|epoch| epoch.position(w))
 }

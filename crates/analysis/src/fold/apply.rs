@@ -46,11 +46,11 @@ impl Trace {
             Event::Accepted { launch, .. }
             | Event::NotLaunched { launch, .. }
             | Event::Transition { launch, .. } => {
-                self.change(*launch, |attempt| attempt.live(at, &record.event));
+                self.change(*launch, |attempt| attempt.hear(at, &record.event));
             }
             Event::Joined(joined) => self.change(joined.launch, |attempt| attempt.join(joined)),
             Event::Ended { launch, .. } => {
-                self.change(*launch, |attempt| attempt.live(at, &record.event));
+                self.change(*launch, |attempt| attempt.hear(at, &record.event));
                 self.forget_outstanding(*launch);
             }
             Event::Queued(queued) => self.note(queued.launch, |attempt| attempt.queue(at, queued)),
@@ -61,7 +61,7 @@ impl Trace {
             | Event::Stalled { launch, .. }
             | Event::Frozen { launch, .. }
             | Event::Waiting { launch, .. } => {
-                self.note(*launch, |attempt| attempt.live(at, &record.event));
+                self.note(*launch, |attempt| attempt.hear(at, &record.event));
             }
         }
     }
@@ -176,7 +176,7 @@ impl Trace {
 
 impl Attempt {
     /// What a record says of this attempt alone.
-    fn live(&mut self, at: CTime, event: &Event) {
+    fn hear(&mut self, at: CTime, event: &Event) {
         match event {
             Event::Accepted { accepted, engine_id, .. } => {
                 if self.accepted.is_none() {

@@ -21,7 +21,7 @@ pub use show_model::*;
 pub use shows::show;
 
 use crate::breakdown::{Account, Breakdown, Category, Group};
-use crate::clocks::{Fault, widths};
+use crate::clocks::{CommandBounds, Fault};
 use crate::fold::{Trace, WorkerStatus};
 use crate::quantile::nearest_rank;
 
@@ -163,7 +163,7 @@ fn uncertainty(trace: &Trace, account: &Account) -> Option<Uncertainty> {
         };
         for (id, command) in &attempt.commands {
             let bounds = account.clock.command_bounds(*id, command);
-            all.extend(bounds.iter().flat_map(widths).map(u128::from));
+            all.extend(bounds.iter().flat_map(CommandBounds::widths_ns).map(u128::from));
         }
     }
     all.sort_unstable();
