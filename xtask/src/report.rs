@@ -51,16 +51,21 @@ fn check(report: &Value) -> Result<Vec<String>, String> {
     let largest = largest.map_or("none", |(name, _)| name);
     law(largest == "user", format!("the largest category is {largest}, not user"));
 
-    let states = report["states"].as_array().ok_or("no array at /states")?;
-    let mut of_states = 0;
-    for state in states {
-        let sum: u128 = numbers(state, "/categories")?.iter().map(|(_, ns)| ns).sum();
-        let total = number(state, "/total_ns")?;
-        let name = &state["state"];
-        law(sum == total, format!("the categories of state {name} sum to {sum} ns of {total} ns"));
-        of_states += total;
+    for (rows, name, breakdown, whole) in [
+        ("states", "state", "", "/total_ns"),
+        ("waves", "wave", "/breakdown", "/breakdown/life_ns"),
+    ] {
+        let mut of_rows = 0;
+        for row in report[rows].as_array().ok_or_else(|| format!("no array at /{rows}"))? {
+            let parts = numbers(row, &format!("{breakdown}/categories"))?;
+            let sum = number(row, &format!("{breakdown}/unaccounted_ns"))?
+                + parts.iter().map(|(_, ns)| ns).sum::<u128>();
+            let (total, row) = (number(row, whole)?, &row[name]);
+            law(sum == total, format!("{name} {row} has {total} ns, its parts sum to {sum} ns"));
+            of_rows += total;
+        }
+        law(of_rows == life, format!("{rows} sum to {of_rows} ns, life is {life} ns"));
     }
-    law(of_states == life, format!("states sum to {of_states} ns, life is {life} ns"));
     Ok(broken)
 }
 
@@ -93,8 +98,16 @@ mod tests {
                 "rollup": { "user": 60, "storage": 30, "overhead": 10 },
             },
             "states": [
-                { "state": "render", "total_ns": 70, "categories": { "user": 60, "network": 10 } },
-                { "state": "(none)", "total_ns": 30, "categories": { "storage": 30 } },
+                { "state": "render", "total_ns": 70, "unaccounted_ns": 0,
+                  "categories": { "user": 60, "network": 10 } },
+                { "state": "(none)", "total_ns": 30, "unaccounted_ns": 0,
+                  "categories": { "storage": 30 } },
+            ],
+            "waves": [
+                { "wave": "one", "breakdown":
+                  { "life_ns": 99, "unaccounted_ns": 0, "categories": { "user": 99 } } },
+                { "wave": "two", "breakdown":
+                  { "life_ns": 1, "unaccounted_ns": 0, "categories": { "wait": 1 } } },
             ],
         })
     }
@@ -114,8 +127,11 @@ mod tests {
             ("/breakdown/rollup/user", 59, "rollup and unaccounted sum to 99 ns"),
             ("/breakdown/unaccounted_ns", 1, "unaccounted_ns is 1"),
             ("/breakdown/life_ns", 99, "life is 99 ns"),
-            ("/states/1/total_ns", 29, "state \"(none)\" sum to 30 ns of 29 ns"),
-            ("/states/0/categories/user", 61, "state \"render\" sum to 71 ns of 70 ns"),
+            ("/states/1/total_ns", 29, "state \"(none)\" has 29 ns, its parts sum to 30 ns"),
+            ("/states/0/categories/user", 61, "state \"render\" has 70 ns"),
+            ("/states/0/unaccounted_ns", 1, "its parts sum to 71 ns"),
+            ("/waves/0/breakdown/categories/user", 98, "wave \"one\" has 99 ns"),
+            ("/waves/1/breakdown/life_ns", 2, "waves sum to 101 ns, life is 100 ns"),
         ];
         for (pointer, value, words) in cases {
             let mut report = sound();
