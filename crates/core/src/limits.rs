@@ -23,8 +23,8 @@ pub const ITEMS_MAX: u64 = 1 << 22;
 /// coordinator, which serves all workers.
 pub const EXPRESSION_FUEL: u64 = 100_000;
 
-/// Longest expression, in bytes: far above what people write, and it bounds the depth of minijinja's
-/// recursion, which long chains of operators would drive to the end of the stack.
+/// Longest expression, in bytes: far above what people write, and it bounds the depth of
+/// minijinja's recursion, which long chains of operators would drive to the end of the stack.
 pub const EXPRESSION_BYTES_MAX: usize = 4096;
 
 /// Steps that a machine may take without a command before it is declared endless. A worker's reply

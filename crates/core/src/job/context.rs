@@ -29,11 +29,13 @@ pub(super) struct Entry<'v, 't> {
 pub(super) struct Context<'t> {
     text: &'t str,
     errors: Vec<JobError>,
+    /// Keys that were probably meant by unknown ones.
+    meant: Vec<&'static str>,
 }
 
 impl<'t> Context<'t> {
     pub(super) const fn new(text: &'t str) -> Self {
-        Self { text, errors: Vec::new() }
+        Self { text, errors: Vec::new(), meant: Vec::new() }
     }
 
     /// Notes an error.
@@ -49,6 +51,11 @@ impl<'t> Context<'t> {
         let span = start..boundary(span.end).max(start);
         // Line and column are counted at the end, for those errors only that are told.
         self.errors.push(JobError { line: 0, column: 0, span, message, cure });
+    }
+
+    /// Whether an unknown key probably meant this one.
+    pub(super) fn is_meant(&self, key: &str) -> bool {
+        self.meant.contains(&key)
     }
 
     /// How many errors were noted so far.
@@ -100,7 +107,10 @@ impl<'t> Context<'t> {
             return;
         }
         let cure = match nearest(key, keys.known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
+            Some(near) => {
+                self.meant.push(near);
+                format!("did you mean `{near}`?")
+            }
             None => format!("known are {}", listed(keys.known)),
         };
         let message = format!("unknown key `{key}` in {}", keys.place);

@@ -231,7 +231,8 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         keys: &WorkerKeys<'v, 't>,
         after: Vec<WaveId>,
     ) -> Wave {
-        if !keys.is_complete() {
+        let is_misspelt = self.cx.is_meant("workers") || self.cx.is_meant("items");
+        if !keys.is_complete() && !is_misspelt {
             let message = format!("wave `{}` has neither `workers` nor `items`", raw.name);
             let cure = "say how many: workers = 4, workers = \"cores\", \
                         or what to work on: items = \"in:*.png\"";

@@ -30,6 +30,9 @@ pub struct OutlineWave {
     /// What they work on, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<String>,
+    /// Whether its items are known only at run time: keys of the store, which waves before it put
+    /// there.
+    pub items_at_run_time: bool,
     /// How many at a time, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_once: Option<String>,
@@ -78,6 +81,10 @@ impl Program {
                 .collect(),
             workers: wave.workers.as_ref().map(Count::as_written),
             items: wave.items.as_ref().map(Items::in_words),
+            items_at_run_time: matches!(
+                &wave.items,
+                Some(Items::Glob { place: musec_protocol::Place::Store, .. })
+            ),
             at_once: wave.at_once.as_ref().map(Count::as_written),
             timeout_ms: wave.timeout.map(milliseconds),
             connect_timeout_ms: milliseconds(wave.connect_timeout),

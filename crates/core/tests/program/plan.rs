@@ -67,6 +67,13 @@ fn a_glob_is_listed_first_and_its_keys_are_sorted_by_bytes() {
 }
 
 #[test]
+fn an_outline_says_which_items_are_known_only_at_run_time() {
+    let of = |items: &str| with(items).outline().waves[0].items_at_run_time;
+    assert!(of("items = \"tiles/*.rgb\""));
+    assert!(!of("items = \"in:*.png\"") && !of("items = { range = 3 }") && !of("workers = 1"));
+}
+
+#[test]
 fn globs_know_folders_and_what_needs_to_be_listed() {
     let glob = |pattern: &str| Glob::new(Place::Store, pattern).unwrap();
     assert!(glob("a/**/c").matches("a/b/b/c") && glob("a/**/c").matches("a/c"));
