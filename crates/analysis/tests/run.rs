@@ -30,6 +30,19 @@ fn worker(log: &mut Log, launch: u64, same: bool, runs: &[(u64, u64, u64)], gaps
     log.end(launch, end, end, AttemptOutcome::Done);
 }
 
+/// A heartbeat from `t0` (C) on, 1 ms each way, answered at once at `stamp` (W).
+fn pulse(t0: u64, stamp: u64) -> Event {
+    Event::Pulse {
+        launch: LaunchId(0),
+        seq: 0,
+        t0: c(t0),
+        t3: c(t0 + 2 * MS),
+        received: w(stamp),
+        encoded: w(stamp),
+        clock_gap_ns: 0,
+    }
+}
+
 fn sample(log: &mut Log, at: u64, clock_gap_ns: i64) {
     log.push(
         at,
@@ -69,19 +82,10 @@ fn a_heartbeat_that_notices_a_jump_spoils_the_command_under_way() {
     let mut log = Log::new(200, 1);
     log.request(0, 0);
     log.join(0, 10 * MS, 20 * MS, hello(11 * MS, false));
-    let pulse = |t0: u64, shift: u64| Event::Pulse {
-        launch: LaunchId(0),
-        seq: 0,
-        t0: c(t0),
-        t3: c(t0 + 2 * MS),
-        received: w(t0 + MS - 8 * MS + shift),
-        encoded: w(t0 + MS - 8 * MS + shift),
-        clock_gap_ns: 0,
-    };
-    log.push(32 * MS, pulse(30 * MS, 0));
+    log.push(32 * MS, pulse(30 * MS, 23 * MS));
     log.send(0, 0, "run", 40 * MS, 40 * MS);
-    log.push(502 * MS, pulse(500 * MS, 300 * MS));
-    log.push(602 * MS, pulse(600 * MS, 300 * MS));
+    log.push(502 * MS, pulse(500 * MS, 793 * MS));
+    log.push(602 * MS, pulse(600 * MS, 893 * MS));
     let (a, b) = (33 * MS, 991 * MS + 300 * MS);
     log.reply(0, 1_000 * MS, reply(0, [a, a, b, b], &[(PhaseKind::User, a, b)]));
     log.send(0, 1, "quit", 1_000 * MS, 1_000 * MS);
@@ -159,6 +163,74 @@ fn of_two_lanes_the_higher_category_wins_and_of_equal_ones_the_first_lane() {
     // Each had 2 ms of its own network: 2 ms by largest remainder, two to `store`, one to `work`.
     let work = own.visits[&Some((StateId(0), 0))].categories.get(Category::Network);
     assert_eq!(work, 666_666);
+}
+
+#[test]
+fn a_command_that_never_replies_is_lost_after_the_last_reply_of_its_window() {
+    let mut log = Log::new(200, 1);
+    log.request(0, 0);
+    log.join(0, 10 * MS, 20 * MS, hello(12 * MS, true));
+    log.send_on(0, 0, "run", 30 * MS, 30 * MS, &[0], false);
+    log.send_on(0, 1, "get", 40 * MS, 40 * MS, &[1], false);
+    log.reply(0, 60 * MS, reply(1, [33 * MS, 33 * MS, 51 * MS, 51 * MS], &[]));
+    log.end(0, 200 * MS, 60 * MS, AttemptOutcome::Lost);
+    let (_, account) = log.account();
+    let own = &account.attempts[&LaunchId(0)];
+    let of = |category| own.breakdown.split.categories.get(category);
+    assert_eq!(of(Category::Storage), u128::from(18 * MS));
+    assert_eq!(of(Category::Network), u128::from(12 * MS));
+    assert_eq!(of(Category::Lost), u128::from(140 * MS));
+    // In transit for 30 ms of which nothing is known, and for 2 ms: 12 ms in that proportion.
+    let work = &own.visits[&Some((StateId(0), 0))].categories;
+    assert_eq!(work.get(Category::Network), 11_250_000);
+    assert_eq!(work.get(Category::Lost), u128::from(140 * MS));
+}
+
+#[test]
+fn stamps_of_two_epochs_are_never_compared_though_a_command_spans_both() {
+    let mut log = Log::new(200, 1);
+    log.request(0, 0);
+    log.join(0, 10 * MS, 20 * MS, hello(12 * MS, false));
+    log.send_on(0, 0, "run", 30 * MS, 30 * MS, &[0], false);
+    for (id, t0, shift) in [(1, 40 * MS, 0), (2, 150 * MS, 300 * MS)] {
+        log.send_on(0, id, "get", t0, t0, &[1], false);
+        let (a, b) = (t0 - 7 * MS + shift, t0 + 11 * MS + shift);
+        log.reply(0, t0 + 20 * MS, reply(id, [a, a, b, b], &[]));
+        if id == 1 {
+            log.push(102 * MS, pulse(100 * MS, 393 * MS));
+        }
+    }
+    log.end(0, 300 * MS, 170 * MS, AttemptOutcome::Lost);
+    let (_, account) = log.account();
+    let own = &account.attempts[&LaunchId(0)].breakdown.split;
+    assert_eq!(account.fault_count(), 1);
+    assert_eq!(own.unaccounted_ns, u128::from(140 * MS));
+    assert_eq!(own.categories.get(Category::Lost), u128::from(130 * MS));
+}
+
+#[test]
+fn heartbeats_narrow_the_network_of_a_long_command() {
+    let mut log = Log::new(200, 1);
+    // W runs 100 ppm fast: the busy time alone would not tell 0.2 s of network from none.
+    let stamp = |at: u64| at + at / 10_000;
+    log.request(0, 0);
+    log.join(0, 10 * MS, 20 * MS, hello(stamp(19 * MS), false));
+    log.push(32 * MS, pulse(30 * MS, stamp(31 * MS)));
+    let (t0, t3) = (40 * MS, 1_000_040 * MS);
+    log.send(0, 0, "run", t0, t0);
+    log.push(1_000_022 * MS, pulse(1_000_020 * MS, stamp(1_000_021 * MS)));
+    let (a, b) = (stamp(t0 + 3 * MS), stamp(t3 - 3 * MS));
+    log.reply(0, t3, reply(0, [a, a, b, b], &[(PhaseKind::User, a, b)]));
+    log.send(0, 1, "quit", t3, t3);
+    log.end(0, t3, t3, AttemptOutcome::Done);
+    let (_, account) = log.account();
+    let own = &account.attempts[&LaunchId(0)].breakdown;
+    let (least, most) = own.network_bounds_ns;
+    let (truth, said) = (u128::from(6 * MS), own.split.categories.get(Category::Network));
+    assert!(least <= truth && truth <= most && most - least < u128::from(5 * MS));
+    assert!(least <= said && said <= most, "{said} is not in {least}..{most}");
+    assert_eq!(own.fitted_windows, 1);
+    assert_eq!(account.fault_count(), 0);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub use conservation::ConservationError;
 pub use milestones::Milestones;
 use session::{Kind, stretches};
 
-use crate::clocks::{AttemptClock, Break, Fault, FaultKind, Rate, coordinator_breaks};
+use crate::clocks::{AttemptClock, Break, Fault, FaultKind, coordinator_breaks};
 use crate::fold::{Attempt, Trace};
 
 /// A visit of a state by one attempt, with its number from 0.
@@ -166,7 +166,7 @@ impl AttemptAccount {
     fn of(trace: &Trace, attempt: &Attempt, breaks: &[Break]) -> Self {
         let milestones = Milestones::of(attempt, trace.last());
         let clock = AttemptClock::of(trace, attempt, breaks);
-        let mut ledger = Ledger::new(attempt, clock.rate());
+        let mut ledger = Ledger::new(attempt, &clock);
         ledger.outside(&milestones);
         for stretch in stretches(attempt, &milestones, &clock) {
             ledger.stretch((stretch.from, stretch.to), &stretch.kind);
@@ -197,17 +197,17 @@ fn is_without_result(attempt: &Attempt) -> bool {
 /// One attempt's sums while they are made.
 struct Ledger<'a> {
     attempt: &'a Attempt,
-    rate: Rate,
+    clock: &'a AttemptClock,
     breakdown: Breakdown,
     visits: BTreeMap<Option<Visit>, Split>,
     impossible: Vec<Fault>,
 }
 
 impl<'a> Ledger<'a> {
-    fn new(attempt: &'a Attempt, rate: Rate) -> Self {
+    fn new(attempt: &'a Attempt, clock: &'a AttemptClock) -> Self {
         Self {
             attempt,
-            rate,
+            clock,
             breakdown: Breakdown::default(),
             visits: BTreeMap::new(),
             impossible: Vec::new(),
@@ -235,7 +235,7 @@ impl<'a> Ledger<'a> {
             Kind::Coordinator => self.put(Category::Coordinator, None, length),
             Kind::Lost(command) => self.put(Category::Lost, *command, length),
             Kind::Window(window) => {
-                let account = window::account(self.attempt, window, (from, to), self.rate);
+                let account = window::account(self.attempt, window, (from, to), self.clock);
                 for ((category, command), ns) in &account.cells {
                     self.put(*category, *command, *ns);
                 }

@@ -8,7 +8,7 @@ use super::apportion::apportion;
 use super::category::Category;
 use super::session::Window;
 use super::sweep::{Cells, sweep};
-use crate::clocks::Rate;
+use crate::clocks::AttemptClock;
 use crate::fold::{Attempt, Command};
 
 /// A window's account; its cells and what is unaccounted sum to its length.
@@ -30,15 +30,15 @@ pub(crate) struct WindowAccount {
 
 /// The account of `window`, which lasted from `from` to `to` (C).
 ///
-/// Busy time B, measured on W, lies in [B⁻, B⁺] on C ([`Rate::least_on_c`], [`Rate::most_on_c`])
-/// and is no longer than the window, L. The value nearest to B that both allow is taken. If even
-/// B⁻ > L, the window is unaccounted, with a fault; unless it is cut, where commands reach beyond
-/// it by an amount that nobody knows: then they are fitted, and network may be anything.
+/// Busy time B, measured on W, has bounds on C ([`bounds`]) and is no longer than the window, L.
+/// The value nearest to B that both allow is taken. If even the least is above L, the window is
+/// unaccounted, with a fault; unless it is cut, where commands reach beyond it by an amount that
+/// nobody knows: then they are fitted, and network may be anything.
 pub(crate) fn account(
     attempt: &Attempt,
     window: &Window,
     (from, to): (CTime, CTime),
-    rate: Rate,
+    clock: &AttemptClock,
 ) -> WindowAccount {
     let length = u128::from(to.since(from));
     let mut account = WindowAccount { only: only(window), ..WindowAccount::default() };
@@ -48,28 +48,52 @@ pub(crate) fn account(
     }
     let commands: Vec<(CommandId, &Command)> =
         window.answered.iter().filter_map(|id| Some((*id, attempt.commands.get(id)?))).collect();
-    let cells = sweep(&commands, &attempt.stalls);
-    let busy: u128 = cells.values().sum();
-    let (least, most) = (rate.least_on_c(busy), rate.most_on_c(busy));
-    account.network_bounds_ns = if window.is_cut {
-        (0, length)
-    } else {
-        (length.saturating_sub(most), length.saturating_sub(least))
-    };
-    if busy > length && least > length && !window.is_cut {
+    account.cells = sweep(&commands, &attempt.stalls);
+    let busy: u128 = account.cells.values().sum();
+    let (least, most) =
+        if window.is_cut { (0, length) } else { bounds(busy, &commands, window, clock) };
+    if least > length && busy > length {
+        account.cells.clear();
         account.unaccounted_ns = length;
         account.is_impossible = true;
-        account.network_bounds_ns = (0, 0);
         return account;
     }
-    if busy > length {
+    let (least, most) = (least.min(length), most.min(length));
+    account.network_bounds_ns = (length - most, length - least);
+    // Nothing can be scaled up to something.
+    let value = if busy == 0 { 0 } else { busy.clamp(least, most) };
+    if value != busy {
         account.is_fitted = true;
-        account.cells = fit(&cells, length);
-        return account;
+        account.cells = fit(&account.cells, value);
     }
-    account.cells = cells;
-    add_network(&mut account.cells, &commands, window, attempt, length - busy, to);
+    if value < length {
+        add_network(&mut account.cells, &commands, window, attempt, length - value, to);
+    }
     account
+}
+
+/// Bounds of busy time on C: [B⁻, B⁺] ([`Rate::least_on_c`], [`Rate::most_on_c`]); of a command
+/// that alone made the window, and thus was busy from a to b without pause, narrowed by where all
+/// exchanges of the epoch let a and b lie.
+///
+/// [`Rate::least_on_c`]: crate::clocks::Rate::least_on_c
+/// [`Rate::most_on_c`]: crate::clocks::Rate::most_on_c
+fn bounds(
+    busy: u128,
+    commands: &[(CommandId, &Command)],
+    window: &Window,
+    clock: &AttemptClock,
+) -> (u128, u128) {
+    let (least, most) = (clock.rate().least_on_c(busy), clock.rate().most_on_c(busy));
+    let alone = match (commands, window.unanswered.as_slice()) {
+        ([(id, command)], []) => clock.busy_bounds(*id, command),
+        _ => None,
+    };
+    let Some((shortest, longest)) = alone else {
+        return (least, most);
+    };
+    let narrowed = (least.max(shortest.into()), most.min(longest.into()));
+    if narrowed.0 <= narrowed.1 { narrowed } else { (least, most) }
 }
 
 /// The command that alone made a window.
@@ -80,15 +104,15 @@ fn only(window: &Window) -> Option<CommandId> {
     }
 }
 
-/// `cells` scaled down to `length`: first categories by largest remainder, then each category's
+/// `cells` scaled to sum to `value`: first categories by largest remainder, then each category's
 /// commands.
-fn fit(cells: &Cells, length: u128) -> Cells {
+fn fit(cells: &Cells, value: u128) -> Cells {
     let mut by_category: BTreeMap<Category, u128> = BTreeMap::new();
     for ((category, _), ns) in cells {
         *by_category.entry(*category).or_default() += ns;
     }
     let weights: Vec<u128> = by_category.values().copied().collect();
-    let totals = apportion(length, &weights);
+    let totals = apportion(value, &weights);
     let mut fitted = Cells::new();
     for (category, total) in by_category.keys().zip(totals) {
         let own = || cells.iter().filter(|((of, _), _)| of == category);

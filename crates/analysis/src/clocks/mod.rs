@@ -163,6 +163,18 @@ impl AttemptClock {
         })
     }
 
+    /// The least and the most, in nanoseconds of C, between a and b of command `id`, by where all
+    /// exchanges of its epoch let them lie. `None` if it has no epoch. O(log n).
+    #[must_use]
+    pub fn busy_bounds(&self, id: CommandId, command: &Command) -> Option<(u64, u64)> {
+        let (t0, reply) = (command.t0?, command.reply.as_ref()?);
+        let epoch = self.epochs.get(self.epoch_of(id)?)?;
+        let causal = (t0, reply.t3.max(t0));
+        let a = narrowed(causal, epoch.position(reply.stamps.received));
+        let b = narrowed(causal, epoch.position(reply.stamps.encoded));
+        Some((b.0.since(a.1), b.1.since(a.0)))
+    }
+
     /// Where `w` of the given epoch lies on C; see [`Epoch::position`]. `None` if there is no such
     /// epoch.
     #[must_use]
