@@ -322,3 +322,27 @@ fn a_command_is_sent_with_what_its_step_says() {
     assert!(outcome.is_success());
     assert!(!matches!(world.fleet.poll_output(), Some(Output::Send(..))));
 }
+
+#[test]
+fn a_template_that_fails_at_run_time_is_blamed_on_its_own_step() {
+    let job = r#"
+[job]
+workers = 1
+[[step]]
+state = "first"
+run = "true"
+[[step]]
+state = "second"
+echo = "{{ 1 / index }}"
+"#;
+    let mut world = World::new(job, WorldOptions::calm(17));
+    assert_eq!(world.run(), RunStatus::Failed);
+    let failure = world.records.iter().find_map(|event| match event {
+        Event::Failure(failure) => Some(failure),
+        _ => None,
+    });
+    let failure = failure.expect("it failed");
+    assert_eq!((failure.command, failure.name.as_str()), (None, "echo"));
+    assert_eq!(failure.state, Some(musec_trace::StateId(1)));
+    assert!(failure.error.contains("index"), "{}", failure.error);
+}

@@ -1,10 +1,11 @@
 //! The fleet: waves, workers and their attempts, and every deadline.
 //!
-//! In: [`Input`]s with the instant at which they are handled. Out: [`Output`]s, in order, among them
-//! a record of every input and every decision. Invariants: an attempt changes its state in
-//! [`Fleet::become_`] alone, which records; every attempt ends exactly once; a run ends when nothing
-//! is alive and no wave can start; work per input does not grow with the number of workers. No I/O,
-//! no clock, no task: the same inputs at the same instants give the same outputs.
+//! In: [`Input`]s with the instant at which they are handled. Out: [`Output`]s, in order, among
+//! them a record of every input and every decision. Invariants: an attempt changes its state in one
+//! function alone, and its beginning and end are recorded; every attempt ends exactly once; a run
+//! ends when nothing is alive and no wave can start; work per input does not grow with the number
+//! of workers. No I/O, no clock, no task: the same inputs at the same instants give the same
+//! outputs.
 //!
 //! ```text
 //! attempt:  Requested ─joined─► Working ─program done, failed, cancelled─► Quitting ─► Ended

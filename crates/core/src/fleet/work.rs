@@ -206,13 +206,15 @@ impl Fleet {
         if let Some(attempt) = self.attempt_mut(launch) {
             attempt.has_failed = true;
         }
+        // A step that failed before its command was sent must not be laid at its predecessor's door.
+        let blamed = reply.filter(|_| failure.is_reply);
         let failure = Failure {
             launch,
             state: failure.state,
-            command: reply.map(|(command, _)| command.id),
+            command: blamed.map(|(command, _)| command.id),
             name: failure.name,
             error: failure.error,
-            output: reply.map_or_else(Vec::new, |(_, reply)| last_output(reply)),
+            output: blamed.map_or_else(Vec::new, |(_, reply)| last_output(reply)),
         };
         self.record(now, Event::Failure(Box::new(failure)));
     }
