@@ -23,6 +23,17 @@ pub fn format_ns(ns: u128) -> String {
     format!("{ns} ns")
 }
 
+/// `ns` nanoseconds in seconds with three digits behind the point, so that columns of them align:
+/// `140.612 s`; what is not 0 and would read as 0 is `<0.001 s`.
+#[must_use]
+pub fn format_seconds(ns: u128) -> String {
+    let ms = ns.saturating_add(500_000) / 1_000_000;
+    if ms == 0 && ns > 0 {
+        return "<0.001 s".to_owned();
+    }
+    format!("{}.{:03} s", ms / 1_000, ms % 1_000)
+}
+
 /// `ns` in `unit` with three digits behind the point below 10, two for seconds below 60, one from
 /// there on.
 fn with_digits(ns: u128, unit: u128, name: &str) -> String {
@@ -63,5 +74,19 @@ mod tests {
             assert_eq!(format_ns(ns), text, "{ns}");
         }
         assert!(format_ns(u128::MAX).ends_with('m'));
+    }
+
+    #[test]
+    fn seconds_in_a_column_have_as_many_digits_and_never_hide_a_little_behind_zero() {
+        let cases: [(u128, &str); 5] = [
+            (0, "0.000 s"),
+            (499_999, "<0.001 s"),
+            (500_000, "0.001 s"),
+            (1_234_567_890, "1.235 s"),
+            (143_200_000_000, "143.200 s"),
+        ];
+        for (ns, text) in cases {
+            assert_eq!(format_seconds(ns), text, "{ns}");
+        }
     }
 }

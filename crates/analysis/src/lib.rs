@@ -18,6 +18,6 @@ pub mod report;
 
 pub use breakdown::{Account, AttemptAccount, Category, ConservationError};
 pub use fold::Trace;
-pub use format::format_ns;
+pub use format::{format_ns, format_seconds};
 pub use quantile::{Quantiles, nearest_rank};
 pub use report::{Report, RunLiveness, RunRow, Show, report, run_row, show};

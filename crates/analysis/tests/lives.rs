@@ -391,7 +391,20 @@ fn the_report_has_the_keys_that_others_rely_on() {
     // (100 − 98)/98
     let error = json["coordinator_view_error"]["user"]["p50"].as_f64().expect("a number");
     assert!((error - 2.0 / 98.0).abs() < 1e-12);
+    // 2 µs of 1.7 ms; a width of 702 µs (`run` starts within 22.499…23.201 ms) and others.
+    let percent = json["breakdown"]["network_plus_minus_percent"].as_f64().expect("a number");
+    assert!((percent - 2.0 / 17.0).abs() < 1e-9);
+    assert_eq!(json["position_uncertainty_ns"]["max"], 702 * US);
     for absent in ["outliers", "critical_path", "coordinator"] {
         assert!(json.get(absent).is_none(), "{absent} is not known");
     }
+}
+
+#[test]
+fn the_json_of_a_simple_run_stays_as_it_is() {
+    let mut log = simple();
+    log.push(150 * MS, Event::RunEnded { status: RunStatus::Done });
+    let (trace, account) = log.account();
+    insta::assert_json_snapshot!("report", report(&trace, &account, RunLiveness::NotRunning));
+    insta::assert_json_snapshot!("show", show(&trace, &account, WorkerId(0)));
 }

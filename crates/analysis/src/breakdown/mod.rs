@@ -190,7 +190,7 @@ impl AttemptAccount {
 }
 
 /// Whether an attempt has no result; one that is alive may yet have one.
-fn is_without_result(attempt: &Attempt) -> bool {
+pub(crate) fn is_without_result(attempt: &Attempt) -> bool {
     attempt.outcome().is_some_and(|outcome| outcome != AttemptOutcome::Done)
 }
 

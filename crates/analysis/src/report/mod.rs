@@ -6,6 +6,7 @@
 //! here: whether a coordinator is still at it, which only a lock can tell; the caller says it.
 
 mod model;
+mod parts;
 mod rows;
 mod show_model;
 mod shows;
@@ -17,6 +18,7 @@ use musec_trace::{CTime, LaunchId, RunStatus, WaveId};
 use serde::Serialize;
 
 pub use model::*;
+pub use parts::RollupPart;
 pub use show_model::*;
 pub use shows::show;
 
@@ -77,6 +79,7 @@ pub fn report(trace: &Trace, account: &Account, liveness: RunLiveness) -> Report
     let RunRow { run, job, launcher, status, started_wall_ns, makespan_ns, workers, attempts } =
         run_row(trace, liveness);
     let total = account.total();
+    let widths = uncertainty(trace, account);
     Report {
         schema: 1,
         run,
@@ -89,8 +92,10 @@ pub fn report(trace: &Trace, account: &Account, liveness: RunLiveness) -> Report
         workers,
         attempts,
         breakdown: BreakdownReport::from(&total),
+        rollup_parts: parts::rollup_parts(trace, account, total.life_ns),
         rate_bound_ppm: rate_bound_ppm(trace, account),
-        position_uncertainty_ns: uncertainty(trace, account),
+        position_uncertainty_ns: widths,
+        position_uncertainty_percent: uncertainty_percent(trace, widths.as_ref()),
         clock_faults: account.fault_count(),
         faults: faults(trace, account),
         coordinator_view_error: rows::view_errors(trace),
@@ -174,6 +179,17 @@ fn uncertainty(trace: &Trace, account: &Account) -> Option<Uncertainty> {
     })
 }
 
+/// The median width in percent of the median f − s.
+fn uncertainty_percent(trace: &Trace, widths: Option<&Uncertainty>) -> Option<f64> {
+    let commands = trace.attempts().values().flat_map(|attempt| attempt.commands.values());
+    let replies =
+        commands.filter(|command| command.t0.is_some()).filter_map(|of| of.reply.as_ref());
+    let mut services: Vec<u64> = replies.map(|reply| reply.stamps.service_ns()).collect();
+    services.sort_unstable();
+    let median = nearest_rank(&services, 50).filter(|median| *median > 0)?;
+    Some(share(widths?.p50, median.into()))
+}
+
 fn faults(trace: &Trace, account: &Account) -> Vec<FaultReport> {
     let row = |fault: &Fault, launch: Option<&LaunchId>| {
         let attempt = launch.and_then(|launch| trace.attempts().get(launch));
@@ -221,7 +237,11 @@ impl From<&Breakdown> for BreakdownReport {
             percent.insert("unaccounted", of(split.unaccounted_ns));
             rollup_percent.insert("unaccounted", of(split.unaccounted_ns));
         }
+        let network = split.categories.get(Category::Network);
+        let (least, most) = breakdown.network_bounds_ns;
+        let farther = network.abs_diff(least).max(network.abs_diff(most));
         Self {
+            network_plus_minus_percent: (network > 0).then(|| share(farther, network)),
             life_ns: life,
             categories: split.categories,
             unaccounted_ns: split.unaccounted_ns,

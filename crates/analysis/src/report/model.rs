@@ -34,11 +34,16 @@ pub struct Report {
     pub attempts: usize,
     /// Where the time of all attempts went.
     pub breakdown: BreakdownReport,
+    /// What each row of the roll-up is made of; rows of 0 ns are absent.
+    pub rollup_parts: BTreeMap<&'static str, Vec<super::RollupPart>>,
     /// The largest |dW/dC − 1| that was allowed to any worker of the run, in ppm.
     pub rate_bound_ppm: u32,
     /// Widths of the bounds of when commands started and finished; absent without commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position_uncertainty_ns: Option<Uncertainty>,
+    /// The median width in percent of the median f − s; absent without commands that took time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position_uncertainty_percent: Option<f64>,
     /// Clocks that broke their bounds, suspended machines, windows that cannot have been.
     pub clock_faults: usize,
     /// Each of them.
@@ -125,6 +130,9 @@ pub struct BreakdownReport {
     pub rollup: Rollup,
     /// Bounds of `network`.
     pub network_bounds_ns: (u128, u128),
+    /// The farther of the two bounds from `network`, in percent of it; absent where it is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_plus_minus_percent: Option<f64>,
     /// Windows whose busy time was fitted into them.
     pub fitted_windows: u64,
     /// `storage` by command.
