@@ -102,7 +102,15 @@ fn a_suspended_coordinator_is_one_fault_and_ends_the_epochs_of_all() {
     let runs = [(30 * MS, 130 * MS, 0), (1_100 * MS, 1_900 * MS, 0), (2_100 * MS, 2_200 * MS, 0)];
     let slept = 7_000_000_000;
     worker(&mut log, 0, true, &runs, &[0, slept, slept]);
-    worker(&mut log, 1, false, &runs, &[]);
+    // The other machine went on: seen from C its clock is now 7 s ahead.
+    let ahead = [(30 * MS, 130 * MS, 0), (1_100 * MS, 1_900 * MS, 7_000 * MS)];
+    worker(
+        &mut log,
+        1,
+        false,
+        &[&ahead[..], &[(2_100 * MS, 2_200 * MS, 7_000 * MS)]].concat(),
+        &[],
+    );
     sample(&mut log, 1_000 * MS, 0);
     sample(&mut log, 2_000 * MS, slept);
     sample(&mut log, 3_000 * MS, slept + 900_000);
@@ -117,6 +125,17 @@ fn a_suspended_coordinator_is_one_fault_and_ends_the_epochs_of_all() {
     assert_eq!(report.faults.len(), 1);
     assert_eq!((report.faults[0].worker, report.faults[0].kind), (None, "suspended"));
     assert_eq!(report.rate_bound_ppm, 200, "the largest of 0 and 200");
+}
+
+#[test]
+fn where_w_is_c_a_suspend_is_the_coordinators_to_tell() {
+    let runs = [(30 * MS, 130 * MS, 0), (140 * MS, 240 * MS, 0)];
+    let faults = |same: bool| {
+        let mut log = Log::new(200, 1);
+        worker(&mut log, 0, same, &runs, &[0, 3_000_000_000]);
+        log.account().1.fault_count()
+    };
+    assert_eq!((faults(true), faults(false)), (0, 1));
 }
 
 #[test]

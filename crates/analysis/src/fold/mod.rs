@@ -1,4 +1,4 @@
-//! The one fold: live progress, the live page, reports, `show` and imports all see a run through it.
+//! The one fold: live progress, the live page, reports, `show`, imports all see a run through it.
 //!
 //! In: records in the order of the journal. Out: a [`Trace`], and cheap answers about now.
 //! Invariants: any sequence of records is accepted; what names an attempt that was never requested

@@ -336,7 +336,7 @@ pub struct CommandReport {
     pub network_ns: u128,
     /// Sum of the time behind earlier commands of the lane.
     pub queue_ns: u128,
-    /// Sum of the rest of [a,s] and of [f,b].
+    /// Sum of the rest of `[a,s]` and of `[f,b]`.
     pub overhead_ns: u128,
     /// Sum of f − s.
     pub service_ns: u128,

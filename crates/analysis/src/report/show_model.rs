@@ -160,10 +160,10 @@ pub struct ShowCommand {
     /// t3 − t0 − (b − a); negative only where clocks contradict one another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_ns: Option<i128>,
-    /// Of [a,s], what was behind earlier commands of the lane.
+    /// Of `[a,s]`, what was behind earlier commands of the lane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_ns: Option<u64>,
-    /// The rest of [a,s], and [f,b].
+    /// The rest of `[a,s]`, and `[f,b]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead_ns: Option<u64>,
     /// f − s.

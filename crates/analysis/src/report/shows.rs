@@ -213,3 +213,26 @@ fn unite(intervals: &mut BTreeMap<u64, u64>, from: u64, to: u64) {
     }
     intervals.insert(start, end);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_earlier_commands_covered_is_counted_once_each_instant(
+            services in prop::collection::vec((0..60_u64, 0..60_u64), 0..12),
+            (from, to) in (0..60_u64, 0..60_u64),
+        ) {
+            let mut intervals = BTreeMap::new();
+            for (since, until) in &services {
+                unite(&mut intervals, *since, *until);
+            }
+            let held = |at: &u64| services.iter().any(|(since, until)| (since..until).contains(&at));
+            let instants = u64::try_from((from..to).filter(held).count()).expect("few");
+            prop_assert_eq!(covered(&intervals, from, to.max(from)), instants);
+        }
+    }
+}
