@@ -11,8 +11,8 @@ use musec_analysis::fold::WorkerStatus;
 use musec_analysis::{Account, RunLiveness, Trace, report, run_row, show};
 use musec_trace::{
     AttemptNo, AttemptOutcome, Cause, ClockKind, CommandId, EndCause, Event, Failure, Joined,
-    LaunchId, Outcome, PhaseKind, Queued, Record, RunStatus, Sample, StateId, Usage, WaitReason,
-    WaveId, WorkerId,
+    LaunchId, Outcome, PhaseKind, Queued, Record, RunStatus, Sample, StateId, StepCategory, Usage,
+    WaitReason, WaveId, WorkerId,
 };
 use proptest::prelude::*;
 
@@ -72,6 +72,7 @@ fn queued() -> impl Strategy<Value = Event> {
                 arguments: vec![vec![0xff]],
                 pipelined: false,
                 background,
+                category: StepCategory::from_code(visit * 2),
             }))
         },
     )

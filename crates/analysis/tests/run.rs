@@ -10,7 +10,7 @@ use musec_analysis::report::Status;
 use musec_analysis::{Account, RunLiveness, report, run_row};
 use musec_trace::{
     AttemptNo, AttemptOutcome, Cause, ClockKind, Event, LaunchId, PhaseKind, RunStatus, Sample,
-    StateId, WaveId, WorkerId,
+    StateId, StepCategory, WaveId, WorkerId,
 };
 
 /// Worker `launch`: hello at 20 ms, a `run` in each of `runs` (C), W = C − 8 ms + `shift` of each.
@@ -48,6 +48,17 @@ fn sample(log: &mut Log, at: u64, clock_gap_ns: i64) {
         at,
         Event::Sample(Box::new(Sample { clock_gap_ns, lag_p99_ns: at, ..Sample::default() })),
     );
+}
+
+#[test]
+fn a_run_counts_where_its_step_says() {
+    let mut log = Log::new(200, 1);
+    log.category = Some(StepCategory::Storage);
+    worker(&mut log, 0, true, &[(30 * MS, 130 * MS, 0)], &[]);
+    let (_, account) = log.account();
+    let split = &account.attempts[&LaunchId(0)].breakdown.split;
+    assert_eq!(split.categories.get(Category::User), 0);
+    assert_eq!(split.categories.get(Category::Storage), u128::from(98 * MS));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use musec_core::Glob;
 use musec_core::fleet::{Closed, Fleet, Input, Output};
+use musec_core::{Look, Seen};
 use musec_protocol::{
     Answer, Command, FromWorker, LaunchId, Refusal, RunId, Ticket, ToWorker, VERSION, limits,
 };
@@ -293,7 +293,7 @@ impl Engine {
             Output::Send(launch, command) => self.send_command(launch, *command),
             Output::Hangup(launch) => self.forget(launch),
             Output::Stop(launch) => self.launcher.stop(launch),
-            Output::List { wave, glob } => self.list(wave, glob),
+            Output::Look { wave, look } => self.look(wave, look),
             Output::Sync => self.recorder.sync(),
             Output::Finished(status) => self.finished = Some(status),
         }
@@ -373,13 +373,28 @@ impl Engine {
         self.peers.1 = self.peers.1.with(connection.counts(), 0);
     }
 
-    fn list(&self, wave: WaveId, glob: Box<Glob>) {
+    fn look(&self, wave: WaveId, look: Box<Look>) {
         let (stores, listings) = (self.stores.clone(), self.listings.clone());
         tokio::task::spawn_local(async move {
-            let keys = stores.list(&glob).await.map_err(|error| error.to_string());
-            drop(listings.send(Input::Listed { wave, keys }));
+            let seen = match *look {
+                Look::Keys(glob) => stores.list(&glob).await.map(Seen::Keys),
+                Look::Text { place, key } => stores.read(place, &key).await.map(Seen::Text),
+            };
+            let seen = seen.map_err(|error| in_words(&error));
+            drop(listings.send(Input::Seen { wave, seen }));
         });
     }
+}
+
+/// An error with what caused it.
+fn in_words(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        words = format!("{words}: {inner}");
+        source = inner.source();
+    }
+    words
 }
 
 fn lost(launch: LaunchId, at: CTime, why: &str) -> Input {

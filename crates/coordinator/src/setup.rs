@@ -158,8 +158,11 @@ impl Run {
         let path_dirs = folder.ship(&files)?;
         let inputs = setup.program.inputs.as_deref().unwrap_or(".");
         let inputs = absolute(&setup.job_folder.join(inputs));
-        let stores =
-            Stores { store: Place::folder(&folder.objects())?, inputs: Place::folder(&inputs)? };
+        let objects = match &setup.program.store {
+            Some(store) => own_store(&setup.job_folder, store)?,
+            None => folder.objects(),
+        };
+        let stores = Stores { store: Place::folder(&objects)?, inputs: Place::folder(&inputs)? };
         let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
         folder.write(&folder.manifest(), &json)?;
         Ok(Self { id, setup, folder, path_dirs, stores, listener, created_wall_ns })
@@ -289,6 +292,19 @@ fn cores() -> u32 {
 fn scratch_root(run: RunId) -> PathBuf {
     let id = run.to_string();
     std::env::temp_dir().join(format!("musec-{}", &id[..16]))
+}
+
+/// The folder that a job names as its store; it is made if it is not there.
+fn own_store(job_folder: &Path, store: &str) -> Result<PathBuf, StoreError> {
+    let url = url::Url::parse(store).ok().filter(|url| url.scheme() == "file");
+    let path = match url.map(|url| url.to_file_path()) {
+        Some(Ok(path)) => path,
+        Some(Err(())) => return Err(StoreError::NoUrl(PathBuf::from(store))),
+        None => absolute(&job_folder.join(store)),
+    };
+    std::fs::create_dir_all(&path)
+        .map_err(|source| StoreError::Write { path: path.clone(), source })?;
+    Ok(path)
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt;
 use musec_core::Glob;
+use musec_core::limits::ITEMS_TEXT_BYTES_MAX;
 use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore, ObjectStoreExt, path::Path as Key};
 use thiserror::Error;
@@ -57,6 +58,14 @@ pub enum StoreError {
     /// More keys than one listing may have.
     #[error("more than {KEYS_MAX} keys match {0:?}; narrow the glob")]
     TooMany(String),
+    /// A file that items are made of is too large.
+    #[error("{key} has {bytes} bytes; items are made of files of at most {ITEMS_TEXT_BYTES_MAX}")]
+    TooLarge {
+        /// The object.
+        key: String,
+        /// Its length.
+        bytes: u64,
+    },
     /// An object could not be brought.
     #[error("cannot get {key} from {url}")]
     Get {
@@ -112,6 +121,18 @@ impl Place {
         Ok(keys)
     }
 
+    /// A whole object, if it is not larger than what items may be made of.
+    async fn read(&self, key: &str) -> Result<Vec<u8>, StoreError> {
+        let get_error =
+            |source| StoreError::Get { key: key.to_owned(), url: self.url.clone(), source };
+        let object = self.objects.get(&Key::from(key)).await.map_err(get_error)?;
+        if object.meta.size > ITEMS_TEXT_BYTES_MAX as u64 {
+            let (key, bytes) = (key.to_owned(), object.meta.size);
+            return Err(StoreError::TooLarge { key, bytes });
+        }
+        object.bytes().await.map(Into::into).map_err(get_error)
+    }
+
     /// Copies an object into a file that appears whole or not at all.
     pub(crate) async fn fetch(&self, key: &str, file: &Path) -> Result<(), StoreError> {
         let get_error =
@@ -133,6 +154,18 @@ impl Place {
 }
 
 impl Stores {
+    /// A whole file that items are made of.
+    pub(crate) async fn read(
+        &self,
+        place: musec_protocol::Place,
+        key: &str,
+    ) -> Result<Vec<u8>, StoreError> {
+        match place {
+            musec_protocol::Place::Inputs => self.inputs.read(key).await,
+            musec_protocol::Place::Store => self.store.read(key).await,
+        }
+    }
+
     /// The keys that match a glob of a job file, without `in:`.
     pub(crate) async fn list(&self, glob: &Glob) -> Result<Vec<String>, StoreError> {
         match glob.place {

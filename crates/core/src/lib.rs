@@ -4,6 +4,7 @@
 //! Invariants: no clock is read and no I/O is done, so that a run can be decided again from its
 //! journal, byte for byte; nothing has an order that is not told.
 
+mod byte_range;
 pub mod duration;
 pub mod fleet;
 pub mod job;
@@ -15,7 +16,7 @@ mod template;
 pub use job::{JobError, JobErrors};
 pub use machine::{Advance, Facts, Machine, Moved, NextCommand, Step, StepFailure};
 pub use program::{
-    Count, Glob, ItemList, Items, Outline, OutlineStep, OutlineWave, Plan, PlanError, Program,
-    ResultRule, StateDef, StateId, Wave, WaveId,
+    Count, Glob, ItemList, Items, Look, Outline, OutlineStep, OutlineWave, Plan, PlanError,
+    Program, ResultRule, Seen, StateDef, StateId, StepCategory, Wave, WaveId, csv_header,
 };
 pub use template::{EvalError, Expr, Template};

@@ -18,6 +18,13 @@ pub const WORKERS_MAX: u32 = 1 << 20;
 /// Items of one wave; they are held in memory.
 pub const ITEMS_MAX: u64 = 1 << 22;
 
+/// Bytes of the values of one wave's items, when an expression gives them; they are held in memory.
+pub const ITEMS_BYTES_MAX: usize = 1 << 28;
+
+/// Longest file of lines or rows that items are made of, in bytes: it is one record of the journal
+/// (`musec_trace::journal::ENTRY_BYTES_MAX`, 32 MiB), with room to spare.
+pub const ITEMS_TEXT_BYTES_MAX: usize = 1 << 24;
+
 /// What one evaluation of an expression may cost, in minijinja's fuel: about one unit for an
 /// instruction, and for 64 bytes. It bounds time and memory: no expression may stall the
 /// coordinator, which serves all workers.
@@ -42,6 +49,10 @@ pub const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Default of `connect_timeout`: from launch to hello. Cold starts of the slowest engines take
 /// some ten seconds.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Default of `concurrency`: objects of one folder or glob under way at a time. More hide the
+/// latency of a store, and few links carry more at once.
+pub const CONCURRENCY: u32 = 8;
 
 /// Default of a `run`'s `grace`: from TERM to KILL when its time is over.
 pub const GRACE: Duration = Duration::from_secs(2);

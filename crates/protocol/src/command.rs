@@ -42,6 +42,8 @@ pub enum Action {
     },
     /// Empty the scratch folder, between items.
     Clean,
+    /// Remember what is in the scratch folder: [`Self::Clean`] leaves it from now on.
+    Mark,
     /// Kill what runs, remove the scratch folder, answer and end.
     Quit,
 }
@@ -79,17 +81,64 @@ pub struct Get {
     pub place: Place,
     /// Its key, without `in:`.
     pub key: String,
-    /// File within the scratch folder.
+    /// File within the scratch folder; of several objects the folder that takes them.
     pub file: Vec<u8>,
+    /// What the key names.
+    pub which: Which,
+    /// Which bytes of the object; all by default. Only of one object.
+    pub range: Option<ByteRange>,
+    /// Of several objects, how many are under way at a time; at least 1.
+    pub concurrency: u32,
+}
+
+/// What a key, or a file's name, stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Which {
+    /// One object, or file.
+    #[default]
+    One,
+    /// All in a folder; the name ends with a slash. Below it, they keep their paths.
+    Folder,
+    /// All that match a glob. They keep their paths below the folder that stands in the glob before
+    /// its first special character.
+    Glob,
+}
+
+/// Bytes of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteRange {
+    /// From one to another, both included; to the end by default.
+    From {
+        /// The first byte, from 0.
+        from: u64,
+        /// The last byte; not before `from`.
+        to: Option<u64>,
+    },
+    /// This many at the end; at least 1.
+    Last(u64),
+}
+
+impl std::fmt::Display for ByteRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::From { from, to: Some(to) } => write!(f, "bytes {from}-{to}"),
+            Self::From { from, to: None } => write!(f, "bytes {from}-"),
+            Self::Last(last) => write!(f, "bytes -{last}"),
+        }
+    }
 }
 
 /// A file to put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
-    /// File within the scratch folder.
+    /// File within the scratch folder; a folder or a glob of several.
     pub file: Vec<u8>,
-    /// The object's key.
+    /// The object's key; of several the beginning of all keys, empty or with a slash at its end.
     pub key: String,
+    /// What the file's name stands for.
+    pub which: Which,
+    /// Of several files, how many are under way at a time; at least 1.
+    pub concurrency: u32,
 }
 
 impl Action {
@@ -105,6 +154,7 @@ impl Action {
             Self::Cancel(_) => "cancel",
             Self::Print { .. } => "print",
             Self::Clean => "clean",
+            Self::Mark => "mark",
             Self::Quit => "quit",
         }
     }
@@ -120,17 +170,19 @@ impl Action {
                 } else {
                     ""
                 };
-                vec![
+                let mut arguments = vec![
                     format!("{prefix}{}", get.key).into_bytes(),
                     get.file.clone(),
-                ]
+                ];
+                arguments.extend(get.range.map(|range| range.to_string().into_bytes()));
+                arguments
             }
             Self::Put(put) => vec![put.file.clone(), put.key.clone().into_bytes()],
             Self::Echo(text) => vec![text.clone()],
             Self::Print { file } => vec![file.clone()],
             Self::Sleep { duration_ns } => vec![format!("{duration_ns}ns").into_bytes()],
             Self::Cancel(target) => vec![target.to_string().into_bytes()],
-            Self::Clean | Self::Quit => Vec::new(),
+            Self::Clean | Self::Mark | Self::Quit => Vec::new(),
         }
     }
 }
@@ -173,10 +225,26 @@ impl From<&Action> for wire::command::Action {
                 .into(),
                 key: get.key.clone(),
                 file: get.file.clone(),
+                which: wire::Which::from(get.which).into(),
+                range_from: match get.range {
+                    Some(ByteRange::From { from, .. }) => Some(from),
+                    Some(ByteRange::Last(_)) | None => None,
+                },
+                range_to: match get.range {
+                    Some(ByteRange::From { to, .. }) => to,
+                    Some(ByteRange::Last(_)) | None => None,
+                },
+                range_last: match get.range {
+                    Some(ByteRange::Last(last)) => Some(last),
+                    Some(ByteRange::From { .. }) | None => None,
+                },
+                concurrency: get.concurrency,
             }),
             Action::Put(put) => Self::Put(wire::Put {
                 file: put.file.clone(),
                 key: put.key.clone(),
+                which: wire::Which::from(put.which).into(),
+                concurrency: put.concurrency,
             }),
             Action::Echo(text) => Self::Echo(wire::Echo { text: text.clone() }),
             Action::Sleep { duration_ns } => Self::Sleep(wire::Sleep {
@@ -184,7 +252,8 @@ impl From<&Action> for wire::command::Action {
             }),
             Action::Print { file } => Self::Print(wire::Print { file: file.clone() }),
             Action::Cancel(target) => Self::Cancel(wire::Cancel { target: target.0 }),
-            Action::Clean => Self::Clean(wire::Clean {}),
+            Action::Clean => Self::Clean(wire::Clean { mark: false }),
+            Action::Mark => Self::Clean(wire::Clean { mark: true }),
             Action::Quit => Self::Quit(wire::Quit {}),
         }
     }
@@ -239,10 +308,15 @@ impl TryFrom<wire::command::Action> for Action {
                     wire::Place::Inputs => Place::Inputs,
                     wire::Place::Unspecified => return Err(malformed("no place to get from")),
                 },
+                range: range(&get)?,
+                which: get.which().into(),
+                concurrency: get.concurrency.max(1),
                 key: get.key,
                 file: get.file,
             }),
             wire::command::Action::Put(put) => Self::Put(Put {
+                which: put.which().into(),
+                concurrency: put.concurrency.max(1),
                 file: put.file,
                 key: put.key,
             }),
@@ -252,8 +326,45 @@ impl TryFrom<wire::command::Action> for Action {
             },
             wire::command::Action::Print(print) => Self::Print { file: print.file },
             wire::command::Action::Cancel(cancel) => Self::Cancel(CommandId(cancel.target)),
+            wire::command::Action::Clean(clean) if clean.mark => Self::Mark,
             wire::command::Action::Clean(_) => Self::Clean,
             wire::command::Action::Quit(_) => Self::Quit,
         })
+    }
+}
+
+/// The range of a get, checked.
+fn range(get: &wire::Get) -> Result<Option<ByteRange>, ProtocolError> {
+    let malformed = |why| ProtocolError::Malformed {
+        what: "command",
+        why,
+    };
+    match (get.range_from, get.range_to, get.range_last) {
+        (None, None, None) => Ok(None),
+        (Some(from), Some(to), None) if to < from => Err(malformed("a range that ends too early")),
+        (Some(from), to, None) => Ok(Some(ByteRange::From { from, to })),
+        (None, None, Some(0)) => Err(malformed("a range without bytes")),
+        (None, None, Some(last)) => Ok(Some(ByteRange::Last(last))),
+        (None, Some(_), _) | (Some(_), _, Some(_)) => Err(malformed("half a range")),
+    }
+}
+
+impl From<Which> for wire::Which {
+    fn from(which: Which) -> Self {
+        match which {
+            Which::One => Self::One,
+            Which::Folder => Self::Folder,
+            Which::Glob => Self::Glob,
+        }
+    }
+}
+
+impl From<wire::Which> for Which {
+    fn from(which: wire::Which) -> Self {
+        match which {
+            wire::Which::One => Self::One,
+            wire::Which::Folder => Self::Folder,
+            wire::Which::Glob => Self::Glob,
+        }
     }
 }

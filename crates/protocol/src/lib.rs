@@ -17,7 +17,7 @@ mod reply;
 mod ticket;
 mod time;
 
-pub use command::{Action, Command, Get, Place, Put, Run};
+pub use command::{Action, ByteRange, Command, Get, Place, Put, Run, Which};
 pub use error::ProtocolError;
 pub use frame::{FrameDecoder, begin_frame, end_frame};
 pub use handshake::{ALPN, ANSWER_BYTES, Answer, PREAMBLE_BYTES, Preamble, Refusal, VERSION};

@@ -2,7 +2,7 @@
 
 use crate::event::{
     AttemptOutcome, Cause, EndCause, Event, Failure, Joined, Queued, Record, RunStarted, RunStatus,
-    Sample, StateId, Stream, Timer, WaitReason, WaveId,
+    Sample, StateId, StepCategory, Stream, Timer, WaitReason, WaveId,
 };
 use crate::reply::{reply_from_wire, reply_to_wire, tail_from_wire, tail_to_wire};
 use crate::{
@@ -94,6 +94,7 @@ impl From<Event> for wire::record::Event {
                 arguments: queued.arguments,
                 pipelined: queued.pipelined,
                 background: queued.background,
+                category: queued.category.map_or(0, StepCategory::code),
             }),
             Event::Sent { launch, id, t0 } => {
                 Self::Sent(wire::Sent { launch: launch.0, id: id.0, t0_ns: t0.ns })
@@ -143,6 +144,7 @@ impl From<Event> for wire::record::Event {
             Event::Printed { launch, text } => {
                 Self::Printed(wire::Printed { launch: launch.0, text })
             }
+            Event::Read { wave, text } => Self::Read(wire::Read { wave: wave.0, text }),
             Event::Listed { wave, keys } => Self::Listed(wire::Listed { wave: wave.0, keys }),
             Event::Sample(sample) => Self::Sample(sample_to_wire(*sample)),
             Event::Cancelled { cause } => Self::Cancelled(wire::Cancelled { cause }),
@@ -270,6 +272,14 @@ fn sample_from_wire(sample: wire::Sample) -> Sample {
     }
 }
 
+/// 0 stands for none.
+fn step_category(code: u32) -> Result<Option<StepCategory>, Fault> {
+    if code == 0 {
+        return Ok(None);
+    }
+    StepCategory::from_code(code).map(Some).ok_or("an unknown category")
+}
+
 impl TryFrom<wire::Record> for Record {
     type Error = Fault;
 
@@ -342,6 +352,7 @@ impl TryFrom<wire::record::Event> for Event {
                 arguments: queued.arguments,
                 pipelined: queued.pipelined,
                 background: queued.background,
+                category: step_category(queued.category)?,
             })),
             Wire::Sent(sent) => Self::Sent {
                 launch: LaunchId(sent.launch),
@@ -397,6 +408,7 @@ impl TryFrom<wire::record::Event> for Event {
             Wire::Printed(printed) => {
                 Self::Printed { launch: LaunchId(printed.launch), text: printed.text }
             }
+            Wire::Read(read) => Self::Read { wave: WaveId(read.wave), text: read.text },
             Wire::Listed(listed) => Self::Listed { wave: WaveId(listed.wave), keys: listed.keys },
             Wire::Sample(sample) => Self::Sample(Box::new(sample_from_wire(sample))),
             Wire::Cancelled(cancelled) => Self::Cancelled { cause: cancelled.cause },

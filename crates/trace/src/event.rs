@@ -224,6 +224,13 @@ pub enum Event {
         /// The keys, sorted by bytes.
         keys: Vec<String>,
     },
+    /// What was read of a file for a wave's items.
+    Read {
+        /// For which wave.
+        wave: WaveId,
+        /// The file.
+        text: Vec<u8>,
+    },
     /// How the coordinator itself is doing, about once a second.
     Sample(Box<Sample>),
     /// The run was told to stop.
@@ -317,6 +324,8 @@ pub struct Queued {
     pub pipelined: bool,
     /// Whether its lane goes on without it.
     pub background: bool,
+    /// Where its own time is to be counted, if its step says so.
+    pub category: Option<StepCategory>,
 }
 
 /// Why an attempt, or a launch, has no result.
@@ -405,6 +414,23 @@ coded! {
         Failed = 3 "failed",
         /// The attempt was ended from outside.
         Stopped = 4 "stopped",
+    }
+}
+coded! {
+    /// Where a step may say that the time of its command goes.
+    StepCategory {
+        /// The user's own code.
+        User = 1 "user",
+        /// Objects to and from a store.
+        Storage = 2 "storage",
+        /// Bytes between workers.
+        Peer = 3 "peer",
+        /// Waiting for another worker's bytes.
+        PeerWait = 4 "peer_wait",
+        /// What is not the job's own work.
+        Overhead = 5 "overhead",
+        /// Waiting.
+        Wait = 6 "wait",
     }
 }
 coded! {

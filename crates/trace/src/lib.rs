@@ -16,7 +16,7 @@ mod time;
 pub use clock::CClock;
 pub use event::{
     AttemptOutcome, Cause, EndCause, Event, Failure, Joined, Queued, Record, RunStarted, RunStatus,
-    Sample, StateId, Stream, Timer, WaitReason, WaveId,
+    Sample, StateId, StepCategory, Stream, Timer, WaitReason, WaveId,
 };
 pub use musec_protocol::{
     AttemptNo, ClockKind, CommandId, ErrorKind, Hello, LaunchId, Object, Outcome, Phase, PhaseKind,

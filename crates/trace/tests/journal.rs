@@ -6,7 +6,7 @@ use musec_trace::journal::{Journal, JournalError, JournalReader, Next};
 use musec_trace::{
     AttemptNo, AttemptOutcome, CClock, CTime, Cause, CommandId, EndCause, ErrorKind, Event,
     LaunchId, Object, Outcome, Phase, PhaseKind, Queued, Record, Reply, RunStatus, Sample, StateId,
-    Stream, Tail, Timer, Usage, WTime, WaitReason, WaveId, WorkerId,
+    StepCategory, Stream, Tail, Timer, Usage, WTime, WaitReason, WaveId, WorkerId,
 };
 use proptest::prelude::*;
 
@@ -83,6 +83,7 @@ fn samples() -> Vec<Record> {
             arguments: vec![b"/bin/sh".to_vec(), b"\xfe".to_vec()],
             pipelined: true,
             background: false,
+            category: Some(StepCategory::Storage),
         })),
         Event::Sent { launch, id: CommandId(1), t0: CTime::from_ns(44) },
         Event::Pulse {
@@ -107,6 +108,7 @@ fn samples() -> Vec<Record> {
         },
         Event::Printed { launch, text: b"42\n".to_vec() },
         Event::Listed { wave: WaveId(0), keys: vec!["in:a".into()] },
+        Event::Read { wave: WaveId(0), text: b"a\n\xff".to_vec() },
         Event::Sample(Box::new(Sample {
             refused: [("not TLS".to_owned(), 3)].into(),
             ..Sample::default()

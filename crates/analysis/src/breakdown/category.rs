@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use musec_trace::StepCategory;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Where time goes. Earlier ones win where several go on at once.
@@ -99,6 +100,19 @@ impl Category {
             | Self::Overhead
             | Self::Stall
             | Self::Teardown => Group::Overhead,
+        }
+    }
+}
+
+impl From<StepCategory> for Category {
+    fn from(category: StepCategory) -> Self {
+        match category {
+            StepCategory::User => Self::User,
+            StepCategory::Storage => Self::Storage,
+            StepCategory::Peer => Self::Peer,
+            StepCategory::PeerWait => Self::PeerWait,
+            StepCategory::Overhead => Self::Overhead,
+            StepCategory::Wait => Self::Wait,
         }
     }
 }

@@ -3,7 +3,8 @@
 //! In: the window's commands that replied, all of one epoch, and the attempt's stalls. Out: how
 //! many nanoseconds of W each category won, and for which command. At every instant the category
 //! of the highest precedence among what goes on wins; of several commands with it the one of the
-//! first lane, then of the lowest id. A background command counts where no other is outstanding.
+//! first lane, then of the lowest id. A step may say where its command's own time (a run's user
+//! phase, a transfer) counts; what the worker does around it stays overhead. A background command counts where no other is outstanding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,15 +87,16 @@ fn at_work(job: &Job<'_>, pieces: &mut Vec<Piece>) {
     }
     put(stamps.finished.ns, stamps.encoded.ns, Category::Overhead);
     let (s, f) = (stamps.started.ns, stamps.finished.ns);
+    let own = |default| job.command.category().map_or(default, Category::from);
     let (kind, inner, rest) = match job.command.name() {
-        "run" => (PhaseKind::User, Category::User, Category::Overhead),
-        "get" | "put" => return put(s, f, Category::Storage),
+        "run" => (PhaseKind::User, own(Category::User), Category::Overhead),
+        "get" | "put" => return put(s, f, own(Category::Storage)),
         "sleep" if !job.reply.phases.iter().any(|phase| phase.kind == PhaseKind::Sleep) => {
-            return put(s, f, Category::Wait);
+            return put(s, f, own(Category::Wait));
         }
-        "sleep" => (PhaseKind::Sleep, Category::Wait, Category::Overhead),
-        "send" | "receive" => (PhaseKind::Transfer, Category::Peer, Category::PeerWait),
-        _ => return put(s, f, Category::Overhead),
+        "sleep" => (PhaseKind::Sleep, own(Category::Wait), Category::Overhead),
+        "send" | "receive" => (PhaseKind::Transfer, own(Category::Peer), Category::PeerWait),
+        _ => return put(s, f, own(Category::Overhead)),
     };
     let mut inside: Vec<(u64, u64)> = job
         .reply

@@ -39,7 +39,10 @@ impl Trace {
                 self.ended.get_or_insert((at, *status));
             }
             // Inputs of decisions; what follows from them is told by other records.
-            Event::Listed { .. } | Event::TimerFired { .. } | Event::Output { .. } => {}
+            Event::Listed { .. }
+            | Event::Read { .. }
+            | Event::TimerFired { .. }
+            | Event::Output { .. } => {}
             Event::Requested { launch, worker, attempt, wave } => {
                 self.request(Attempt::new(at, *launch, *worker, *attempt, *wave));
             }
@@ -232,6 +235,7 @@ impl Attempt {
             | Event::Failure(_)
             | Event::Printed { .. }
             | Event::Listed { .. }
+            | Event::Read { .. }
             | Event::Sample(_)
             | Event::Cancelled { .. }
             | Event::Output { .. }

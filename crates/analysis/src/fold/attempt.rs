@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use musec_trace::{
     AttemptNo, AttemptOutcome, CTime, CommandId, EndCause, Hello, LaunchId, Outcome, Phase, Queued,
-    Reply, StateId, Usage, WTime, WaitReason, WaveId, WorkerId,
+    Reply, StateId, StepCategory, Usage, WTime, WaitReason, WaveId, WorkerId,
 };
 
 /// One launch of a worker.
@@ -144,6 +144,8 @@ pub struct QueuedFacts {
     pub pipelined: bool,
     /// Whether its lane goes on without it.
     pub background: bool,
+    /// Where its step says that its own time goes.
+    pub category: Option<StepCategory>,
 }
 
 /// What is kept of a reply.
@@ -268,6 +270,12 @@ impl Command {
         self.name() == "quit"
     }
 
+    /// Where its step says that its own time goes.
+    #[must_use]
+    pub fn category(&self) -> Option<StepCategory> {
+        self.queued.as_ref().and_then(|queued| queued.category)
+    }
+
     /// Whether its lane goes on without it.
     #[must_use]
     pub fn is_background(&self) -> bool {
@@ -286,6 +294,7 @@ impl From<(CTime, &Queued)> for QueuedFacts {
             arguments: queued.arguments.clone(),
             pipelined: queued.pipelined,
             background: queued.background,
+            category: queued.category,
         }
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use musec_analysis::{Account, Trace};
 use musec_trace::{
     AttemptNo, AttemptOutcome, CTime, ClockKind, CommandId, EndCause, Event, Hello, Joined,
-    LaunchId, Outcome, Phase, PhaseKind, Queued, Record, Reply, RunId, RunStarted, StateId, Tail,
-    WTime, WaveId, WorkerId,
+    LaunchId, Outcome, Phase, PhaseKind, Queued, Record, Reply, RunId, RunStarted, StateId,
+    StepCategory, Tail, WTime, WaveId, WorkerId,
 };
 
 /// One microsecond, in nanoseconds.
@@ -27,6 +27,8 @@ pub(crate) fn w(ns: u64) -> WTime {
 /// Records, and how the run is described.
 pub(crate) struct Log {
     pub(crate) records: Vec<Record>,
+    /// What the steps of the commands that follow say of their time.
+    pub(crate) category: Option<StepCategory>,
 }
 
 /// What a run says of its clock.
@@ -94,7 +96,7 @@ pub(crate) fn reply(id: u64, stamps: [u64; 4], phases: &[(PhaseKind, u64, u64)])
 impl Log {
     /// A run with one wave of `workers` and the states `work` (0) and `store` (1).
     pub(crate) fn new(rate_bound_ppm: u32, workers: u32) -> Self {
-        let mut log = Self { records: Vec::new() };
+        let mut log = Self { records: Vec::new(), category: None };
         log.push(0, Event::RunStarted(Box::new(run_started(rate_bound_ppm))));
         for (number, name) in [(0, "work"), (1, "store")] {
             log.push(
@@ -193,6 +195,7 @@ impl Log {
                 arguments: Vec::new(),
                 pipelined: false,
                 background,
+                category: self.category,
             })),
         );
         self.push(t0, Event::Sent { launch: LaunchId(launch), id: CommandId(id), t0: c(t0) });

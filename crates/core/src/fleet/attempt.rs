@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use musec_protocol::{AttemptNo, CommandId, LaunchId, Pong, WorkerId};
+use musec_protocol::{Action, AttemptNo, CommandId, LaunchId, Pong, Reply, Which, WorkerId};
 use musec_trace::{
     AttemptOutcome, CTime, EndCause, Event, Failure, Joined, StateId, Timer, WaveId,
 };
@@ -22,6 +22,8 @@ pub(super) struct Attempt {
     pub(super) state: AttemptState,
     pub(super) machine: Option<Box<Machine>>,
     pub(super) next_command: u64,
+    /// Commands of the present item.
+    pub(super) item_commands: u64,
     /// What was sent and has no reply yet.
     pub(super) outstanding: Option<Outstanding>,
     /// Whether an item failed; the attempt then counts as failed, and goes on with the others.
@@ -52,12 +54,48 @@ pub(super) struct Outstanding {
 }
 
 /// What a command is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A step of the program.
-    Step { keeps_output: bool, prints: bool },
-    /// Emptying the scratch folder before the next item.
+    Step { keeps_output: bool, prints: bool, puts: Puts },
+    /// Making the scratch folder ready for the next item.
     Clean,
+}
+
+/// What a command puts into the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Puts {
+    Nothing,
+    One(String),
+    /// The reply says what.
+    Several,
+}
+
+impl Puts {
+    pub(super) fn of(action: &Action) -> Self {
+        match action {
+            Action::Put(put) if put.which == Which::One => Self::One(put.key.clone()),
+            Action::Put(_) => Self::Several,
+            Action::Run(_)
+            | Action::Get(_)
+            | Action::Echo(_)
+            | Action::Sleep { .. }
+            | Action::Cancel(_)
+            | Action::Print { .. }
+            | Action::Clean
+            | Action::Mark
+            | Action::Quit => Self::Nothing,
+        }
+    }
+
+    /// The keys, once it has succeeded.
+    pub(super) fn keys(&self, reply: &Reply) -> Vec<String> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::One(key) => vec![key.clone()],
+            Self::Several => reply.objects.iter().map(|object| object.key.clone()).collect(),
+        }
+    }
 }
 
 impl Attempt {
@@ -76,6 +114,7 @@ impl Attempt {
             state: AttemptState::Requested,
             machine: None,
             next_command: 0,
+            item_commands: 0,
             outstanding: None,
             has_failed: false,
             last_sign: now,
@@ -347,6 +386,7 @@ impl Fleet {
         attempt.outstanding = None;
         let (wave, last_sign) = (attempt.wave, attempt.last_sign.min(end));
         self.joined.remove(&launch);
+        self.waits_no_more(wave, launch);
         self.record(now, Event::Ended { launch, end, last_sign, cause, outcome });
         self.attempt_is_over(now, wave, outcome == AttemptOutcome::Done);
     }

@@ -3,7 +3,7 @@
 use musec_protocol::{Command, CommandId, LaunchId, Pong, Refusal, Reply, Stall, Tail, Welcome};
 use musec_trace::{CTime, Event, Joined, RunStatus, WaveId};
 
-use crate::program::Glob;
+use crate::program::{Look, Seen};
 
 /// What the world tells the fleet. Stamps are C, of the moment itself.
 #[derive(Clone, Debug)]
@@ -75,12 +75,12 @@ pub enum Input {
         /// How, in words.
         status: String,
     },
-    /// A store listed the keys of a wave's items.
-    Listed {
+    /// What was seen of a wave's items.
+    Seen {
         /// Of which wave.
         wave: WaveId,
-        /// The keys that match, without `in:`, or why there are none.
-        keys: Result<Vec<String>, String>,
+        /// What [`Output::Look`] asked for, or why it could not be seen.
+        seen: Result<Seen, String>,
     },
     /// The run is to end now; the second time at once.
     Cancel {
@@ -124,12 +124,12 @@ pub enum Output {
     Hangup(LaunchId),
     /// The launcher is to kill an attempt.
     Stop(LaunchId),
-    /// A store is to be listed for a wave's items.
-    List {
+    /// A store is to be looked at for a wave's items; [`Input::Seen`] answers.
+    Look {
         /// For which wave.
         wave: WaveId,
-        /// What is looked for, and where.
-        glob: Box<Glob>,
+        /// At what.
+        look: Box<Look>,
     },
     /// What was recorded is to be on the disk.
     Sync,

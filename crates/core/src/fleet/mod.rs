@@ -11,11 +11,13 @@
 //! attempt:  Requested ─joined─► Working ─program done, failed, cancelled─► Quitting ─► Ended
 //!               │                  └─connection lost─► Vanished ─exit told, or a moment─► Ended
 //!               └─not launched, exited, connect timeout, cancelled─────────────────────► Ended
-//! wave:     Waiting ─► Listing ─► Running ─► Ended
+//! wave:     Waiting ─► Looking ─► Running ─► Ended
+//!               │ └───► Open ───────┘ (with `each`: open until the waves before it are over)
 //!               └──────────┴─► Skipped
 //! ```
 
 mod attempt;
+mod each;
 mod io;
 mod wave;
 mod work;
@@ -81,7 +83,7 @@ impl Fleet {
     /// A fleet that awaits [`Input::Start`].
     #[must_use]
     pub fn new(program: Arc<Program>, options: FleetOptions) -> Self {
-        let waves = program.waves.iter().map(|_| WaveRun::default()).collect();
+        let waves = WaveRun::all(&program);
         Self {
             program,
             options,
@@ -147,7 +149,7 @@ impl Fleet {
             }
             Input::Closed { launch, at, why } => self.closed(now, launch, at, why),
             Input::Exited { launch, at, status } => self.exited(now, launch, at, &status),
-            Input::Listed { wave, keys } => self.listed(now, wave, keys),
+            Input::Seen { wave, seen } => self.seen(now, wave, seen),
             Input::Cancel { cause } => self.cancel(now, cause),
         }
         self.finish_if_over(now);
@@ -221,7 +223,14 @@ impl Fleet {
         self.attempts.get_mut(usize::try_from(launch.0).ok()?)
     }
 
-    fn next_worker(&self) -> WorkerId {
+    /// The number of a worker that was not counted when its wave began.
+    const fn one_more_worker(&mut self) -> WorkerId {
+        let worker = self.next_worker();
+        self.workers = self.workers.saturating_add(1);
+        worker
+    }
+
+    const fn next_worker(&self) -> WorkerId {
         WorkerId(self.workers)
     }
 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use musec_protocol::{Action, Command, CommandId, LaunchId, Outcome, Reply, Tail, Welcome, limits};
-use musec_trace::{AttemptOutcome, CTime, EndCause, Event, Failure, Queued, Timer, WaitReason};
+use musec_trace::{
+    AttemptOutcome, CTime, EndCause, Event, Failure, Queued, StepCategory, Timer, WaitReason,
+};
 
-use super::attempt::{AttemptState, Outstanding, Purpose};
+use super::attempt::{AttemptState, Outstanding, Purpose, Puts};
 use super::io::Output;
 use super::{Fleet, QUIT_TIME_MAX};
 use crate::machine::{Advance, Facts, Machine, Moved, NextCommand, Step, StepFailure};
@@ -37,23 +39,30 @@ impl Fleet {
     }
 
     /// Gives a worker its item, or the next one of its queue; without any it is told to quit.
-    fn give_work(&mut self, now: CTime, launch: LaunchId) {
+    pub(super) fn give_work(&mut self, now: CTime, launch: LaunchId) {
         let Some(attempt) = self.attempt(launch) else {
             return;
         };
         let (wave, index, no) = (attempt.wave, attempt.index, attempt.no);
-        let outcome =
-            if attempt.has_failed { AttemptOutcome::Failed } else { AttemptOutcome::Done };
+        let is_new = attempt.machine.is_none();
+        let program = Arc::clone(&self.program);
+        let has_setup = program.wave(wave).is_some_and(|wave| wave.setup.is_some());
         let run = self.wave_mut(wave);
         let (workers, is_queue) = (run.workers, run.is_queue);
-        let item = if is_queue {
+        let has_more = run.items.as_ref().is_some_and(|items| run.next_item < items.len());
+        let is_setup = is_queue && is_new && has_setup && (has_more || run.is_open());
+        let item = if is_setup {
+            None
+        } else if is_queue {
             run.take_item()
         } else {
             let number = u64::from(index);
             run.items.as_ref().and_then(|items| items.item(number)).map(|item| (number, item))
         };
-        if is_queue && item.is_none() {
-            self.quit(now, launch, outcome);
+        if is_queue && !is_setup && item.is_none() {
+            if !self.waits_for_item(now, wave, launch) {
+                self.quit_at_end(now, launch);
+            }
             return;
         }
         if let Some((number, value)) = &item {
@@ -61,8 +70,10 @@ impl Fleet {
             self.record(now, Event::ItemGiven { launch, item: *number, value_json });
         }
         let item = item.map(|(_, value)| value);
-        let program = Arc::clone(&self.program);
-        let used = self.attempt_mut(launch).and_then(|attempt| attempt.machine.take());
+        let used = self.attempt_mut(launch).and_then(|attempt| {
+            attempt.item_commands = 0;
+            attempt.machine.take()
+        });
         let machine = match (used, item) {
             (Some(mut machine), Some(item)) => {
                 machine.take_item(&program, &item);
@@ -74,6 +85,13 @@ impl Fleet {
             }
         };
         self.move_machine(now, launch, machine, None);
+    }
+
+    /// Tells a worker that has nothing left to do to quit.
+    fn quit_at_end(&mut self, now: CTime, launch: LaunchId) {
+        let failed = self.attempt(launch).is_some_and(|attempt| attempt.has_failed);
+        let outcome = if failed { AttemptOutcome::Failed } else { AttemptOutcome::Done };
+        self.quit(now, launch, outcome);
     }
 
     pub(super) fn replied(&mut self, now: CTime, launch: LaunchId, t3: CTime, mut reply: Reply) {
@@ -98,15 +116,17 @@ impl Fleet {
             self.keep_reply(now, launch, t3, reply, false);
             return;
         };
-        match command.purpose {
-            Purpose::Step { keeps_output, prints } => {
+        match &command.purpose {
+            Purpose::Step { keeps_output, prints, puts } => {
                 let machine = self.attempt_mut(launch).and_then(|attempt| attempt.machine.take());
                 let machine = machine.expect("a step's command has a machine");
                 let text = std::mem::take(&mut reply.stdout.text);
-                let printed = (prints && reply.outcome.is_success()).then(|| text.clone());
+                let printed = (*prints && reply.outcome.is_success()).then(|| text.clone());
                 reply.stdout.text = text;
                 let for_machine = reply.clone();
-                self.keep_reply(now, launch, t3, reply, keeps_output);
+                let keys = if reply.outcome.is_success() { puts.keys(&reply) } else { Vec::new() };
+                self.keep_reply(now, launch, t3, reply, *keeps_output);
+                self.put_by(now, launch, &keys);
                 if let Some(text) = printed {
                     self.record(now, Event::Printed { launch, text });
                 }
@@ -159,15 +179,21 @@ impl Fleet {
         let advance = reply.map_or(Advance::Start, |(_, reply)| Advance::Replied(reply));
         let step = machine.advance(&self.program, now, advance, &mut moved);
         self.record_moves(now, launch, moved);
+        let is_setup = machine.is_setup();
         if let Some(attempt) = self.attempt_mut(launch) {
             attempt.machine = Some(machine);
         }
         match step {
             Step::Command(next) => self.send_step(now, launch, next),
+            Step::Done if is_setup => self.setup_is_over(now, launch),
             Step::Done => self.item_is_over(now, launch),
             Step::Failed(failure) => {
                 self.step_failed(now, launch, failure, reply);
-                self.item_is_over(now, launch);
+                if is_setup {
+                    self.quit(now, launch, AttemptOutcome::Failed);
+                } else {
+                    self.item_is_over(now, launch);
+                }
             }
         }
     }
@@ -189,10 +215,15 @@ impl Fleet {
     }
 
     fn send_step(&mut self, now: CTime, launch: LaunchId, next: NextCommand) {
-        let purpose = Purpose::Step { keeps_output: next.keeps_output, prints: next.prints };
-        let NextCommand { state, visit, name, action, timeout_ms, .. } = next;
+        let puts = Puts::of(&next.action);
+        let (keeps_output, prints) = (next.keeps_output, next.prints);
+        let purpose = Purpose::Step { keeps_output, prints, puts };
+        if let Some(attempt) = self.attempt_mut(launch) {
+            attempt.item_commands += 1;
+        }
+        let NextCommand { state, visit, name, action, timeout_ms, category, .. } = next;
         self.send(now, launch, action, timeout_ms, |id| {
-            (Outstanding { id, name, state: Some(state), purpose }, visit)
+            (Outstanding { id, name, state: Some(state), purpose }, visit, category)
         });
     }
 
@@ -219,22 +250,54 @@ impl Fleet {
         self.record(now, Event::Failure(Box::new(failure)));
     }
 
+    /// The steps of `setup` are over: on to the first item. What they left stays.
+    fn setup_is_over(&mut self, now: CTime, launch: LaunchId) {
+        if self.keeps_scratch(launch) {
+            self.between_items(now, launch, Action::Echo(Vec::new()));
+        } else {
+            self.between_items(now, launch, Action::Mark);
+        }
+    }
+
     /// An item, or the worker's whole program, is over: on to the next item, or quit.
     fn item_is_over(&mut self, now: CTime, launch: LaunchId) {
         let Some(attempt) = self.attempt(launch) else {
             return;
         };
-        let (wave, failed) = (attempt.wave, attempt.has_failed);
-        let run = self.wave_mut(wave);
+        let (wave, commands) = (attempt.wave, attempt.item_commands);
+        let run = self.wave(wave);
         let has_more = run.items.as_ref().is_some_and(|items| run.next_item < items.len());
-        if run.is_queue && has_more && !self.cancelled {
-            let purpose = Purpose::Clean;
-            self.send(now, launch, Action::Clean, None, |id| {
-                (Outstanding { id, name: "clean", state: None, purpose }, 0)
-            });
+        if !run.is_queue || self.cancelled || !(has_more || run.is_open()) {
+            self.quit_at_end(now, launch);
+        } else if !self.keeps_scratch(launch) {
+            self.between_items(now, launch, Action::Clean);
+        } else if commands > 0 {
+            self.give_work(now, launch);
         } else {
-            let outcome = if failed { AttemptOutcome::Failed } else { AttemptOutcome::Done };
-            self.quit(now, launch, outcome);
+            // Items without any command must not hold the loop that serves all workers.
+            self.between_items(now, launch, Action::Echo(Vec::new()));
+        }
+    }
+
+    /// Whether the scratch folder stays as it is between items.
+    fn keeps_scratch(&self, launch: LaunchId) -> bool {
+        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
+        wave.is_some_and(|wave| wave.keep)
+    }
+
+    fn between_items(&mut self, now: CTime, launch: LaunchId, action: Action) {
+        let name = action.name();
+        self.send(now, launch, action, None, |id| {
+            (Outstanding { id, name, state: None, purpose: Purpose::Clean }, 0, None)
+        });
+    }
+
+    /// Notes keys that a worker put.
+    fn put_by(&mut self, now: CTime, launch: LaunchId, keys: &[String]) {
+        if let Some(wave) = self.attempt(launch).map(|attempt| attempt.wave)
+            && !keys.is_empty()
+        {
+            self.put(now, wave, keys);
         }
     }
 
@@ -247,7 +310,7 @@ impl Fleet {
         let outstanding = self.attempt_mut(launch).and_then(|attempt| attempt.outstanding.take());
         self.send(now, launch, Action::Quit, None, |id| {
             let purpose = Purpose::Clean;
-            (Outstanding { id, name: "quit", state: None, purpose }, 0)
+            (Outstanding { id, name: "quit", state: None, purpose }, 0, None)
         });
         if let Some(attempt) = self.attempt_mut(launch) {
             attempt.outstanding = outstanding;
@@ -262,14 +325,14 @@ impl Fleet {
         launch: LaunchId,
         action: Action,
         timeout_ms: Option<u64>,
-        awaited: impl FnOnce(CommandId) -> (Outstanding, u32),
+        awaited: impl FnOnce(CommandId) -> (Outstanding, u32, Option<StepCategory>),
     ) {
         let Some(attempt) = self.attempt_mut(launch) else {
             return;
         };
         let id = CommandId(attempt.next_command);
         attempt.next_command += 1;
-        let (outstanding, visit) = awaited(id);
+        let (outstanding, visit, category) = awaited(id);
         let queued = Queued {
             launch,
             id,
@@ -280,6 +343,7 @@ impl Fleet {
             arguments: action.arguments(),
             pipelined: false,
             background: false,
+            category,
         };
         attempt.outstanding = Some(outstanding);
         self.record(now, Event::Queued(Box::new(queued)));

@@ -2,11 +2,13 @@
 
 use toml::de::{DeTable, DeValue};
 
+use crate::byte_range;
 use crate::duration;
 use crate::job::context::{Spot, entries};
 use crate::job::step::StepReader;
-use crate::limits::GRACE;
-use crate::program::node::{ActionTemplate, RunTemplate, Sleep};
+use crate::job::wave::number;
+use crate::limits::{CONCURRENCY, GRACE};
+use crate::program::node::{ActionTemplate, GetTemplate, PutTemplate, RunTemplate, Sleep};
 use crate::template::{Scope, Template};
 
 impl<'t> StepReader<'_, 't> {
@@ -35,17 +37,24 @@ impl<'t> StepReader<'_, 't> {
             "get" => {
                 let key = self.some_template("get", value, scope);
                 let file = also(self, "as")?;
+                let range = match table.get("range") {
+                    Some(range) => Some(self.range(range, key.as_ref(), scope)?),
+                    None => None,
+                };
+                let concurrency = self.concurrency(table);
                 let key = key?;
                 let text = arrow(&key, file.as_ref());
-                (ActionTemplate::Get { key, file }, text)
+                let get = GetTemplate { key, file, range, concurrency };
+                (ActionTemplate::Get(Box::new(get)), text)
             }
             "put" => {
                 let file = self.some_template("put", value, scope);
                 self.refuse_inputs(table);
                 let key = also(self, "as")?;
+                let concurrency = self.concurrency(table);
                 let file = file?;
                 let text = arrow(&file, key.as_ref());
-                (ActionTemplate::Put { file, key }, text)
+                (ActionTemplate::Put(Box::new(PutTemplate { file, key, concurrency })), text)
             }
             "echo" => {
                 let text = self.template("echo", value, scope)?;
@@ -62,6 +71,31 @@ impl<'t> StepReader<'_, 't> {
                 (ActionTemplate::Sleep(self.sleep(value, scope)?), text)
             }
         })
+    }
+
+    /// Bytes of one object.
+    fn range(
+        &mut self,
+        value: &Spot<'t>,
+        key: Option<&Template>,
+        scope: &Scope<'_>,
+    ) -> Option<Template> {
+        let template = self.some_template("range", value, scope)?;
+        if let Some(text) = value.get_ref().as_str().filter(|text| !text.contains("{{"))
+            && let Err(why) = byte_range::parse(text)
+        {
+            self.cx.error(value.span(), why, None);
+        }
+        if key.is_some_and(|key| key.is_pattern() || key.source().ends_with('/')) {
+            let message = "`range` goes with one object".to_owned();
+            self.cx.error(value.span(), message, None);
+        }
+        Some(template)
+    }
+
+    fn concurrency(&mut self, table: &DeTable<'t>) -> u32 {
+        let value = table.get("concurrency");
+        value.and_then(|value| number(self.cx, "concurrency", value)).unwrap_or(CONCURRENCY)
     }
 
     /// `put … as` goes to the store.
@@ -186,7 +220,7 @@ impl<'t> StepReader<'_, 't> {
         Some(template)
     }
 
-    fn some_template(
+    pub(super) fn some_template(
         &mut self,
         key: &str,
         value: &Spot<'t>,

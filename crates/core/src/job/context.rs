@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::duration;
-use crate::job::keys::Keys;
+use crate::job::keys::Place;
 use crate::job::{JobError, JobErrors, nearest};
 use crate::limits::JOB_ERRORS_MAX;
 use crate::template::{CompileError, Expr, Literal, Scope, Template, value, whole_expression};
@@ -82,38 +82,38 @@ impl<'t> Context<'t> {
     pub(super) fn entries<'v>(
         &mut self,
         table: &'v DeTable<'t>,
-        keys: &Keys,
+        place: Place,
     ) -> Vec<Entry<'v, 't>> {
         let entries = entries(table);
         for entry in &entries {
-            self.check_key(entry, keys);
+            self.check_key(entry, place);
         }
         entries
     }
 
     /// Notes keys that do not belong in a table.
-    pub(super) fn unknown_keys(&mut self, table: &DeTable<'t>, keys: &Keys) {
-        self.entries(table, keys);
+    pub(super) fn unknown_keys(&mut self, table: &DeTable<'t>, place: Place) {
+        self.entries(table, place);
     }
 
-    fn check_key(&mut self, entry: &Entry<'_, '_>, keys: &Keys) {
+    fn check_key(&mut self, entry: &Entry<'_, '_>, place: Place) {
         let key = entry.key;
-        if keys.known.contains(&key) {
+        if place.key(key).is_some() {
             return;
         }
-        if keys.later.contains(&key) {
+        if place.comes_later(key) {
             let message = format!("`{key}` is not yet supported");
             self.error(entry.key_span.clone(), message, None);
             return;
         }
-        let cure = match nearest(key, keys.known.iter().copied()) {
+        let cure = match nearest(key, place.names()) {
             Some(near) => {
                 self.meant.push(near);
                 format!("did you mean `{near}`?")
             }
-            None => format!("known are {}", listed(keys.known)),
+            None => format!("known are {}", listed(&place.names().collect::<Vec<_>>())),
         };
-        let message = format!("unknown key `{key}` in {}", keys.place);
+        let message = format!("unknown key `{key}` in {}", place.name());
         self.error(entry.key_span.clone(), message, Some(cure));
     }
 

@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use crate::job::context::{Context, Spot, entries};
-use crate::job::keys::{JOB, RESULTS};
+use crate::job::keys::Place;
 use crate::job::wave::WorkerKeys;
 use crate::program::{Glob, ResultRule};
 use crate::template::{Planning, Scope, Template, Value};
@@ -14,6 +14,7 @@ pub(super) struct Header<'v, 't> {
     pub name: Option<String>,
     pub files: Vec<String>,
     pub inputs: Option<String>,
+    pub store: Option<String>,
     pub results: Vec<ResultRule>,
     pub keep_scratch: bool,
     pub workers: WorkerKeys<'v, 't>,
@@ -28,11 +29,12 @@ pub(super) struct Params<'a> {
 impl<'v, 't> Header<'v, 't> {
     pub(super) fn read(cx: &mut Context<'t>, table: &'v DeTable<'t>, params: &Params<'_>) -> Self {
         let mut header = Self::default();
-        for entry in cx.entries(table, &JOB) {
+        for entry in cx.entries(table, Place::Job) {
             let (key, value) = (entry.key, entry.value);
             match key {
                 "name" => header.name = cx.name(key, value).map(str::to_owned),
                 "inputs" => header.inputs = rendered(cx, key, value, params),
+                "store" => header.store = store(cx, value, params),
                 "files" => header.files = files(cx, value, params),
                 "results" => header.results = results(cx, value, params),
                 "keep_scratch" => header.keep_scratch = cx.boolean(key, value).unwrap_or(false),
@@ -52,8 +54,7 @@ fn rendered(
     params: &Params<'_>,
 ) -> Option<String> {
     let template: Template = cx.template(key, value, params.scope)?;
-    let planning = Planning { params: params.values, cores: 0 };
-    match template.text(&planning) {
+    match template.text(&Planning::of(params.values)) {
         Ok(text) if text.is_empty() => {
             cx.error(value.span(), format!("`{key}` is empty"), None);
             None
@@ -64,6 +65,28 @@ fn rendered(
             None
         }
     }
+}
+
+/// A folder, or a URL of one.
+fn store(cx: &mut Context<'_>, value: &Spot<'_>, params: &Params<'_>) -> Option<String> {
+    let store = rendered(cx, "store", value, params)?;
+    match store.split_once(':') {
+        Some((scheme, rest)) if rest.starts_with("//") || scheme == "coordinator" => {
+            if scheme != "file" {
+                let message = format!("a store at `{scheme}:` is not yet supported");
+                let cure = "write a folder, or a file:// URL".to_owned();
+                cx.error(value.span(), message, Some(cure));
+                return None;
+            }
+            if !store.starts_with("file:///") {
+                let message = format!("`{store}` is not the URL of a folder");
+                cx.error(value.span(), message, Some("write file:///folder".to_owned()));
+                return None;
+            }
+        }
+        Some(_) | None => {}
+    }
+    Some(store)
 }
 
 fn files(cx: &mut Context<'_>, value: &Spot<'_>, params: &Params<'_>) -> Vec<String> {
@@ -98,7 +121,7 @@ fn result<'t>(cx: &mut Context<'t>, value: &Spot<'t>, params: &Params<'_>) -> Op
         let to = rendered(cx, "results", value, params)?;
         return Some(ResultRule { from: "**".to_owned(), to });
     };
-    cx.unknown_keys(table, &RESULTS);
+    cx.unknown_keys(table, Place::Results);
     let mut from = Some("**".to_owned());
     let mut to = None;
     for entry in entries(table) {

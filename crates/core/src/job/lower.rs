@@ -13,6 +13,10 @@ pub(super) struct Lowering<'s> {
     pub wave: WaveId,
     pub states: &'s States,
     pub nodes: Vec<Node>,
+    /// Where the program ends.
+    pub end: NodeId,
+    /// Where the loops go on that the present step is in, innermost last.
+    pub outs: Vec<NodeId>,
 }
 
 /// What all nodes of one step have in common.
@@ -22,73 +26,108 @@ struct Origin {
     names_state: bool,
 }
 
-impl Lowering<'_> {
+impl<'s> Lowering<'s> {
+    pub(super) const fn new(wave: WaveId, states: &'s States) -> Self {
+        Self { wave, states, nodes: Vec::new(), end: NodeId(0), outs: Vec::new() }
+    }
+
     /// A whole wave: where it begins.
     pub(super) fn program(&mut self, steps: Vec<Step>) -> NodeId {
-        let end = self.push(None, "end", NodeKind::End);
-        self.list(steps, end)
+        self.end = self.push(None, "end", NodeKind::End);
+        self.list(steps, self.end)
     }
 
     fn list(&mut self, steps: Vec<Step>, next: NodeId) -> NodeId {
         steps.into_iter().rev().fold(next, |next, step| self.step(step, next))
     }
 
-    fn step(&mut self, step: Step, next: NodeId) -> NodeId {
+    fn step(&mut self, mut step: Step, next: NodeId) -> NodeId {
         let origin = Origin {
             state: self.states.known(self.wave, &step.state),
-            name: step.name,
+            name: std::mem::take(&mut step.name),
             names_state: step.names_state,
         };
+        let on_error = std::mem::take(&mut step.on_error);
+        if on_error.is_empty() {
+            return self.choice(&origin, step, next);
+        }
+        let handler = self.list(on_error, next);
+        let end = self.push(origin.state, &origin.name, NodeKind::EndGuard { next });
+        let first = self.choice(&origin, step, end);
+        self.push(origin.state, &origin.name, NodeKind::Guard { handler, next: first })
+    }
+
+    /// A step without its handler.
+    fn choice(&mut self, origin: &Origin, step: Step, next: NodeId) -> NodeId {
         let otherwise = if step.otherwise.is_empty() {
             next
         } else {
             let steps = step.otherwise;
-            self.entered(&origin, step.timeout, next, |this, end| this.list(steps, end))
+            self.entered(origin, step.timeout, next, |this, end| this.list(steps, end))
         };
-        let then = match step.kind {
-            Kind::Command { state, action, expect } => {
-                let command = CommandNode { action, timeout: step.timeout, expect, next };
-                self.entered(&origin, None, next, |this, _| {
+        let then = self.action(origin, step.timeout, step.kind, next);
+        match step.condition {
+            None => then,
+            Some(condition) => self.node(origin, NodeKind::Branch { condition, then, otherwise }),
+        }
+    }
+
+    /// What a step does when it is done.
+    fn action(
+        &mut self,
+        origin: &Origin,
+        timeout: Option<Duration>,
+        kind: Kind,
+        next: NodeId,
+    ) -> NodeId {
+        match kind {
+            Kind::Command { state, action, expect, category } => {
+                let command = CommandNode { action, timeout, expect, category, next };
+                self.entered(origin, None, next, |this, _| {
                     let kind = NodeKind::Command(Box::new(command));
                     this.push(Some(state), &origin.name, kind)
                 })
             }
-            Kind::Set(assignments) => self.entered(&origin, None, next, |this, end| {
-                let kind = NodeKind::Set { assignments, next: end };
-                this.push(origin.state, &origin.name, kind)
+            Kind::Set(assignments) => self.entered(origin, None, next, |this, end| {
+                this.node(origin, NodeKind::Set { assignments, next: end })
             }),
             Kind::Do(steps) => {
-                self.entered(&origin, step.timeout, next, |this, end| this.list(steps, end))
+                self.entered(origin, timeout, next, |this, end| this.list(steps, end))
             }
             Kind::For { values, slot, body } => {
-                self.entered(&origin, step.timeout, next, |this, end| {
-                    let again = this.again(&origin, body, end);
-                    let kind = NodeKind::For { values, slot, again };
-                    this.push(origin.state, &origin.name, kind)
+                self.entered(origin, timeout, next, |this, end| {
+                    // Its body is made after it, because the body's end points to it.
+                    let again = this.node(origin, NodeKind::Again { body: end, next: end });
+                    this.body(again, body, end);
+                    this.node(origin, NodeKind::For { values, slot, again })
                 })
             }
-        };
-        match step.condition {
-            None => then,
-            Some(condition) => {
-                let kind = NodeKind::Branch { condition, then, otherwise };
-                self.push(origin.state, &origin.name, kind)
+            Kind::While { condition, body } => self.entered(origin, timeout, next, |this, end| {
+                let kind = NodeKind::AgainWhile { condition, body: end, next: end };
+                let again = this.node(origin, kind);
+                this.body(again, body, end);
+                this.node(origin, NodeKind::While { again })
+            }),
+            Kind::Break(condition) => self.entered(origin, None, next, |this, end| {
+                let out = this.outs.last().copied().unwrap_or(end);
+                this.node(origin, NodeKind::Break { condition, out, next: end })
+            }),
+            Kind::Fail(text) => {
+                self.entered(origin, None, next, |this, _| this.node(origin, NodeKind::Fail(text)))
             }
+            Kind::Done => self.entered(origin, None, next, |this, _| this.end),
         }
     }
 
-    /// A loop's body, which goes back to the node that is returned.
-    fn again(&mut self, origin: &Origin, body: Vec<Step>, next: NodeId) -> NodeId {
-        // Its body is made after it, because the body's end points to it.
-        let kind = NodeKind::Again { body: next, next };
-        let again = self.push(origin.state, &origin.name, kind);
-        let first = self.list(body, again);
-        if let Some(NodeKind::Again { body, .. }) =
-            self.nodes.get_mut(again.0 as usize).map(|node| &mut node.kind)
-        {
+    /// A loop's body, which goes back to `again`; the loop goes on at `out` when it is left.
+    fn body(&mut self, again: NodeId, steps: Vec<Step>, out: NodeId) {
+        self.outs.push(out);
+        let first = self.list(steps, again);
+        self.outs.pop();
+        let node = self.nodes.get_mut(again.0 as usize).map(|node| &mut node.kind);
+        if let Some(NodeKind::Again { body, .. } | NodeKind::AgainWhile { body, .. }) = node {
             *body = first;
         }
-        again
     }
 
     /// What a step holds, with its state entered before it and its time limit around it.
@@ -115,6 +154,10 @@ impl Lowering<'_> {
         first
     }
 
+    fn node(&mut self, origin: &Origin, kind: NodeKind) -> NodeId {
+        self.push(origin.state, &origin.name, kind)
+    }
+
     fn push(&mut self, state: Option<StateId>, name: &str, kind: NodeKind) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.nodes.push(Node { state, name: name.to_owned(), kind });
@@ -135,10 +178,17 @@ pub(super) fn outline(steps: &[Step]) -> Vec<OutlineStep> {
                 .as_ref()
                 .map(|condition| condition.source().trim().to_owned()),
             steps: match &step.kind {
-                Kind::Command { .. } | Kind::Set(_) => Vec::new(),
-                Kind::Do(steps) | Kind::For { body: steps, .. } => outline(steps),
+                Kind::Command { .. }
+                | Kind::Set(_)
+                | Kind::Break(_)
+                | Kind::Fail(_)
+                | Kind::Done => Vec::new(),
+                Kind::Do(steps)
+                | Kind::For { body: steps, .. }
+                | Kind::While { body: steps, .. } => outline(steps),
             },
             otherwise: outline(&step.otherwise),
+            on_error: outline(&step.on_error),
         })
         .collect()
 }

@@ -10,10 +10,14 @@ mod context;
 mod error;
 mod header;
 mod keys;
+mod loops;
 mod lower;
 mod nearest;
+mod order;
 mod params;
+mod reach;
 mod step;
+mod variables;
 mod wave;
 
 use std::collections::BTreeMap;
@@ -23,16 +27,19 @@ use std::time::Duration;
 use toml::de::DeTable;
 
 pub use error::{JobError, JobErrors};
+pub use keys::{json_schema, reference_markdown};
 pub(crate) use nearest::nearest;
+pub(crate) use params::{is_identifier, is_reserved_for_columns};
 
 use crate::job::context::{Context, Spot};
 use crate::job::header::{Header, Params};
 use crate::job::lower::Lowering;
+use crate::job::order::Order;
 use crate::job::step::{States, StepReader};
-use crate::job::wave::{Order, WorkerKeys, Workers};
+use crate::job::wave::{Known, WorkerKeys, Workers};
 use crate::limits::JOB_BYTES_MAX;
-use crate::program::{Items, PlanError, Program, Wave, WaveId};
-use crate::template::{Scope, Value, value};
+use crate::program::{PlanError, Program, Wave, WaveId};
+use crate::template::{Columns, ItemNames, Scope, Value, value};
 
 /// What is said beside the job file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +54,11 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Where `in:` keys are read.
     pub inputs: Option<String>,
+    /// Numbers of the workers that are launched, of all waves; sorted.
+    pub only: Option<Vec<u32>>,
+    /// Columns of the tables that could be read already (`crate::csv_header`), by their keys with
+    /// `in:`. Names of other tables are known at run time only.
+    pub csv_headers: BTreeMap<String, Vec<String>>,
 }
 
 /// Parses and checks a job file.
@@ -80,7 +92,7 @@ pub fn parse(text: &str, options: &Options) -> Result<Program, JobErrors> {
 fn build<'t>(cx: &mut Context<'t>, root: &DeTable<'t>, options: &Options) -> Program {
     let mut params_table = None;
     let mut job_table = None;
-    for entry in cx.entries(root, &keys::TOP) {
+    for entry in cx.entries(root, keys::Place::File) {
         match entry.key {
             "params" => params_table = cx.table("params", entry.value).map(|t| (t, entry.key_span)),
             "job" => job_table = cx.table("job", entry.value).map(|t| (t, entry.key_span)),
@@ -105,15 +117,23 @@ fn build<'t>(cx: &mut Context<'t>, root: &DeTable<'t>, options: &Options) -> Pro
     let job = header.name.clone().unwrap_or_else(|| stem.to_owned());
     let raw = raw_waves(cx, root, &job, &job_span);
     let orders: Vec<Order<'_, 't>> = raw.iter().map(|wave| wave.order(cx)).collect();
-    let after = wave::resolve(cx, &orders);
-    let mut builder =
-        WaveBuilder { cx, scope: &scope, options, job: header.workers, states: States::default() };
+    let after = order::resolve(cx, &orders);
+    let names: Vec<&str> = orders.iter().map(|order| order.name.as_str()).collect();
+    let before = order::before(&names, &after);
+    let mut builder = WaveBuilder {
+        cx,
+        scope: &scope,
+        params: &param_values,
+        options,
+        job: header.workers,
+        states: States::default(),
+    };
     let mut waves = Vec::new();
     let mut spans = Vec::new();
-    for ((number, raw), after) in (0..).map(WaveId).zip(&raw).zip(after) {
+    for (((number, raw), after), before) in (0..).map(WaveId).zip(&raw).zip(after).zip(&before) {
         let keys = raw.keys.or(builder.job);
         spans.push(keys.span().unwrap_or_else(|| raw.span.clone()));
-        waves.push(builder.wave(number, raw, &keys, after));
+        waves.push(builder.wave(number, raw, &keys, after, before));
     }
     let states = builder.states.list;
     let program = Program {
@@ -123,11 +143,16 @@ fn build<'t>(cx: &mut Context<'t>, root: &DeTable<'t>, options: &Options) -> Pro
         waves,
         files: header.files,
         inputs: options.inputs.clone().or(header.inputs),
+        store: header.store,
         results: header.results,
         keep_scratch: header.keep_scratch,
         param_values,
     };
     check_plans(cx, &program, &spans);
+    if cx.error_count() == 0 {
+        let span = header.workers.only_span().unwrap_or(job_span);
+        wave::check_only(cx, &program, &span);
+    }
     program
 }
 
@@ -138,6 +163,8 @@ struct RawWave<'v, 't> {
     span: Range<usize>,
     keys: WorkerKeys<'v, 't>,
     after: Option<&'v Spot<'t>>,
+    each: Option<&'v Spot<'t>>,
+    setup: Option<&'v Spot<'t>>,
     steps: Option<&'v Spot<'t>>,
 }
 
@@ -146,7 +173,7 @@ impl<'v, 't> RawWave<'v, 't> {
         Order {
             name: self.name.clone(),
             name_span: self.span.clone(),
-            after: wave::after(cx, self.after),
+            after: order::after(cx, self.after),
         }
     }
 }
@@ -176,9 +203,16 @@ fn raw_waves<'v, 't>(
             span: job_span.clone(),
             keys: WorkerKeys::default(),
             after: None,
+            each: None,
+            setup: root.get("setup"),
             steps,
         }],
         (None, Some(waves)) => {
+            if let Some(setup) = root.get("setup") {
+                let message = "`[[setup]]` in a job with `[[wave]]`".to_owned();
+                let cure = "write `[[wave.setup]]` in the wave that it is for".to_owned();
+                cx.error(setup.span(), message, Some(cure));
+            }
             let tables = cx.tables("wave", waves);
             if tables.is_empty() && waves.get_ref().is_array() {
                 let message = "the job has no waves".to_owned();
@@ -191,7 +225,7 @@ fn raw_waves<'v, 't>(
 
 fn raw_wave<'v, 't>(cx: &mut Context<'t>, spot: &'v Spot<'t>) -> Option<RawWave<'v, 't>> {
     let table = spot.get_ref().as_table()?;
-    cx.unknown_keys(table, &keys::WAVE);
+    cx.unknown_keys(table, keys::Place::Wave);
     let name = table.get("name");
     if name.is_none() {
         let cure = Some("name = \"…\"".to_owned());
@@ -210,6 +244,8 @@ fn raw_wave<'v, 't>(cx: &mut Context<'t>, spot: &'v Spot<'t>) -> Option<RawWave<
         span,
         keys: WorkerKeys::of(table),
         after: table.get("after"),
+        each: table.get("each"),
+        setup: table.get("setup"),
         steps: table.get("step"),
     })
 }
@@ -218,6 +254,7 @@ fn raw_wave<'v, 't>(cx: &mut Context<'t>, spot: &'v Spot<'t>) -> Option<RawWave<
 struct WaveBuilder<'c, 'v, 't> {
     cx: &'c mut Context<'t>,
     scope: &'c Scope<'c>,
+    params: &'c [Value],
     options: &'c Options,
     job: WorkerKeys<'v, 't>,
     states: States,
@@ -230,6 +267,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         raw: &RawWave<'v, 't>,
         keys: &WorkerKeys<'v, 't>,
         after: Vec<WaveId>,
+        before: &[String],
     ) -> Wave {
         let is_misspelt = self.cx.is_meant("workers") || self.cx.is_meant("items");
         if !keys.is_complete() && !is_misspelt {
@@ -238,55 +276,97 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
                         or what to work on: items = \"in:*.png\"";
             self.cx.error(raw.span.clone(), message, Some(cure.to_owned()));
         }
-        let workers = Workers::read(self.cx, keys, self.scope, self.options);
-        let vars = raw.steps.map_or_else(Vec::new, step::variables);
-        let scope = self.scope.clone().machine(workers.names, &vars);
+        let known =
+            Known { params: self.scope, values: self.params, before, options: self.options };
+        let workers = Workers::read(self.cx, keys, &known);
+        let each = raw.each.is_some_and(|each| self.each(each, &after, &workers));
+        let lists: Vec<_> = raw.setup.into_iter().chain(raw.steps).collect();
+        let vars = variables::variables(&lists);
+        let columns = match (workers.names, &workers.columns) {
+            (ItemNames::Row, Some(columns)) => Columns::Known(columns),
+            (ItemNames::Row, None) => Columns::AtRunTime,
+            (ItemNames::None | ItemNames::Item | ItemNames::Text, _) => Columns::None,
+        };
+        let mut scope = self.scope.clone().machine(workers.names, columns, &vars);
+        if each && workers.workers.is_none() {
+            scope = scope.without_count();
+        }
+        let setup_scope = self.scope.clone().setup(&vars);
+        let setup = raw.setup.filter(|setup| self.allows_setup(setup, &workers));
         let mut reader = StepReader {
             cx: &mut *self.cx,
             wave,
             states: &mut self.states,
             vars: &vars,
+            params: self.params,
             reads_output: false,
             slots: 0,
         };
-        let steps = raw.steps.map_or_else(Vec::new, |steps| reader.read(steps, &scope, &raw.name));
+        let mut read = |steps: Option<&Spot<'t>>, scope: &Scope<'_>| {
+            steps.map_or_else(Vec::new, |steps| reader.read(steps, scope, &raw.name))
+        };
+        let setup = read(setup, &setup_scope);
+        let steps = read(raw.steps, &scope);
         let (reads_output, slots) = (reader.reads_output, reader.slots);
-        let outline = lower::outline(&steps);
-        let mut lowering = Lowering { wave, states: &self.states, nodes: Vec::new() };
+        let (setup_outline, outline) = (lower::outline(&setup), lower::outline(&steps));
+        let mut lowering = Lowering::new(wave, &self.states);
+        let setup = (!setup.is_empty()).then(|| lowering.program(setup));
         let entry = lowering.program(steps);
         Wave {
             name: raw.name.clone(),
             after,
+            each,
             workers: workers.workers,
             items: workers.items,
             at_once: workers.at_once,
+            max_workers: workers.max_workers,
+            only: workers.only,
+            keep: workers.keep,
             timeout: workers.timeout,
             connect_timeout: workers.connect_timeout,
             nodes: lowering.nodes,
             entry,
+            setup,
             slots,
             vars,
             reads_output,
             outline,
+            setup_outline,
         }
+    }
+
+    fn each(&mut self, value: &Spot<'t>, after: &[WaveId], workers: &Workers) -> bool {
+        let each = self.cx.boolean("each", value).unwrap_or(false);
+        if each {
+            wave::check_each(self.cx, value, after, workers.items.as_ref());
+        }
+        each
+    }
+
+    /// `setup` goes with a queue of items.
+    fn allows_setup(&mut self, setup: &Spot<'t>, workers: &Workers) -> bool {
+        let is_queue = workers.workers.is_some() && workers.names != ItemNames::None;
+        if !is_queue {
+            let message = "`setup` where each worker has one item at most".to_owned();
+            let cure = "put its steps before the others, or give both `workers` and `items`";
+            self.cx.error(setup.span(), message, Some(cure.to_owned()));
+        }
+        is_queue
     }
 }
 
 /// Plans what can be planned before the run, so that numbers out of bounds are errors of the file.
 fn check_plans(cx: &mut Context<'_>, program: &Program, spans: &[Range<usize>]) {
     for ((id, wave), span) in program.waves().zip(spans) {
-        let glob = match &wave.items {
-            Some(Items::Glob { .. }) => program.glob(id).map(drop),
-            Some(Items::List(_) | Items::Range(_) | Items::Values(_)) | None => Ok(()),
-        };
-        let uses_cores = wave.uses_cores();
         let is_known = wave.workers.is_some() || wave.items.is_some();
-        let result = match glob {
-            Ok(()) if is_known && !uses_cores => program.plan(id, 1, None).map(drop),
+        let result = match program.look(id).map(drop) {
+            Ok(()) if is_known && !wave.uses_cores() => program.plan(id, 1, None).map(drop),
             other => other,
         };
         match result {
-            Ok(()) | Err(PlanError::NotListed { .. } | PlanError::NoWave(_)) => {}
+            Ok(())
+            | Err(PlanError::NotListed { .. } | PlanError::AtRunTime(_) | PlanError::NoWave(_)) => {
+            }
             Err(error) => cx.error(span.clone(), error.to_string(), None),
         }
     }

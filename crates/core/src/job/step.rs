@@ -1,18 +1,21 @@
-//! Steps: from tables of the job file to checked steps, in the order of the text.
+//! Steps: from tables of the job file to checked steps, in the order of the text. Loops are read in
+//! `loops`, commands in `command`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 use crate::job::context::{Context, Entry, Spot, entries, listed};
-use crate::job::keys::{ACTIONS, LATER_ACTIONS, ONLY_WITH, STEP};
-use crate::job::params::{bad_name, is_identifier};
+use crate::job::keys::{self, Role};
+use crate::job::nearest;
+use crate::job::params::is_identifier;
+use crate::job::reach::Reach;
 use crate::limits::STEP_DEPTH_MAX;
 use crate::program::node::ActionTemplate;
-use crate::program::{StateDef, StateId, WaveId};
-use crate::template::{Expr, Literal, Scope};
+use crate::program::{StateDef, StateId, StepCategory, WaveId};
+use crate::template::{Expr, Literal, Scope, Template, Value};
 
 /// A checked step.
 pub(super) struct Step {
@@ -30,14 +33,33 @@ pub(super) struct Step {
     pub timeout: Option<Duration>,
     pub kind: Kind,
     pub otherwise: Vec<Self>,
+    pub on_error: Vec<Self>,
+    /// Where it can go on.
+    pub reach: Reach,
 }
 
 /// What a step does.
 pub(super) enum Kind {
-    Command { state: StateId, action: ActionTemplate, expect: Option<Expr> },
+    Command {
+        state: StateId,
+        action: ActionTemplate,
+        expect: Option<Expr>,
+        category: Option<StepCategory>,
+    },
     Set(Vec<(u32, Literal)>),
     Do(Vec<Step>),
-    For { values: Literal, slot: u32, body: Vec<Step> },
+    For {
+        values: Literal,
+        slot: u32,
+        body: Vec<Step>,
+    },
+    While {
+        condition: Expr,
+        body: Vec<Step>,
+    },
+    Break(Expr),
+    Fail(Template),
+    Done,
 }
 
 /// All states so far, by wave and name.
@@ -73,6 +95,8 @@ pub(super) struct StepReader<'c, 't> {
     pub states: &'c mut States,
     /// Names of the wave's variables, sorted.
     pub vars: &'c [String],
+    /// Values of the job's parameters.
+    pub params: &'c [Value],
     /// Whether an expression other than `expect` reads `last.output`.
     pub reads_output: bool,
     /// How many loop names are bound at a time at most.
@@ -81,22 +105,24 @@ pub(super) struct StepReader<'c, 't> {
 
 /// Where a step stands.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    scope: &'a Scope<'a>,
-    state: &'a str,
-    depth: u32,
-    /// How many loops are around it.
-    loops: u32,
+pub(super) struct Place<'a> {
+    pub scope: &'a Scope<'a>,
+    pub state: &'a str,
+    pub depth: u32,
+    /// How many loops with a name are around it.
+    pub loops: u32,
+    /// Whether any loop is around it.
+    pub in_loop: bool,
 }
 
 impl<'t> StepReader<'_, 't> {
     /// The steps of a wave. Steps that name no state belong to one named `state`.
     pub(super) fn read(&mut self, value: &Spot<'t>, scope: &Scope<'_>, state: &str) -> Vec<Step> {
-        let place = Place { scope, state, depth: 0, loops: 0 };
+        let place = Place { scope, state, depth: 0, loops: 0, in_loop: false };
         self.steps("step", value, place)
     }
 
-    fn steps(&mut self, key: &str, value: &Spot<'t>, place: Place<'_>) -> Vec<Step> {
+    pub(super) fn steps(&mut self, key: &str, value: &Spot<'t>, place: Place<'_>) -> Vec<Step> {
         if place.depth >= STEP_DEPTH_MAX {
             let message = format!("steps are nested more than {STEP_DEPTH_MAX} deep");
             self.cx.error(value.span(), message, None);
@@ -106,13 +132,35 @@ impl<'t> StepReader<'_, 't> {
         if value.get_ref().as_array().is_some_and(|steps| steps.is_empty()) {
             self.cx.error(value.span(), format!("`{key}` has no steps"), None);
         }
-        tables.into_iter().filter_map(|table| self.step(table, place)).collect()
+        let mut steps = Vec::new();
+        let mut can_go_on = true;
+        for table in tables {
+            let errors_before = self.cx.error_count();
+            let Some(step) = self.step(table, place) else { continue };
+            let is_right = self.cx.error_count() == errors_before;
+            if !can_go_on && is_right {
+                self.cannot_be_reached(table);
+            }
+            can_go_on = step.reach.passes;
+            steps.push(step);
+        }
+        steps
+    }
+
+    fn cannot_be_reached(&mut self, value: &Spot<'t>) {
+        let span = value
+            .get_ref()
+            .as_table()
+            .map_or_else(|| value.span(), |table| first_line(value, &entries(table)));
+        let message = "this step can never be reached: the one before it does not go on".to_owned();
+        let cure = "give the one before it an `if`, or take this one out".to_owned();
+        self.cx.error(span, message, Some(cure));
     }
 
     fn step(&mut self, value: &Spot<'t>, place: Place<'_>) -> Option<Step> {
         let table = value.get_ref().as_table()?;
         let errors_before = self.cx.error_count();
-        let all = self.cx.entries(table, &STEP);
+        let all = self.cx.entries(table, keys::Place::Step);
         let action = self.action_of(value, &all, errors_before)?;
         self.check_modifiers(&all, action);
         let own_state = table.get("state").and_then(|value| self.cx.name("state", value));
@@ -125,8 +173,17 @@ impl<'t> StepReader<'_, 't> {
         let timeout = table.get("timeout").and_then(|value| self.cx.duration("timeout", value));
         let name = table.get("name").and_then(|value| self.cx.name("name", value));
         let kind = self.kind(action, table, inner);
-        let otherwise = self.otherwise(table, inner);
+        let otherwise = self.more("else", table, inner);
+        let on_error = self.more("on_error", table, inner);
         let (kind, text) = kind?;
+        let mut reach = Reach::of(&kind, self.params);
+        if condition.is_some() {
+            reach = reach.or(&Reach::of_list(&otherwise));
+        }
+        if table.get("on_error").is_some() {
+            reach = reach.guarded_by(&Reach::of_list(&on_error));
+        }
+        self.check_end(table, &kind, timeout);
         Some(Step {
             state: state.to_owned(),
             names_state: own_state.is_some(),
@@ -137,6 +194,8 @@ impl<'t> StepReader<'_, 't> {
             timeout,
             kind,
             otherwise,
+            on_error,
+            reach,
         })
     }
 
@@ -148,16 +207,17 @@ impl<'t> StepReader<'_, 't> {
         errors_before: usize,
     ) -> Option<&'static str> {
         let mut actions = all.iter().filter_map(|entry| {
-            let action = ACTIONS.iter().find(|action| **action == entry.key)?;
-            Some((*action, entry))
+            Some((keys::actions().find(|action| *action == entry.key)?, entry))
         });
         let Some((action, _)) = actions.next() else {
             let is_known_wrong = self.cx.error_count() > errors_before
-                || all.iter().any(|entry| LATER_ACTIONS.contains(&entry.key));
+                || all.iter().any(|entry| keys::is_later_action(entry.key));
             if !is_known_wrong {
-                let cure = match all.iter().find(|entry| entry.key == "for") {
+                let cure = match all.iter().find(|entry| ["for", "while"].contains(&entry.key)) {
                     Some(_) => "a loop has its steps in `do = [{ … }]`".to_owned(),
-                    None => format!("give it one of {}", listed(ACTIONS)),
+                    None => {
+                        format!("give it one of {}", listed(&keys::actions().collect::<Vec<_>>()))
+                    }
                 };
                 let span = first_line(value, all);
                 self.cx.error(span, "a step without an action".to_owned(), Some(cure));
@@ -169,23 +229,31 @@ impl<'t> StepReader<'_, 't> {
             let cure = "make two steps of it, or put them in `do = [{ … }, { … }]`".to_owned();
             self.cx.error(entry.key_span.clone(), message, Some(cure));
         }
-        let is_loop = action == "do" && all.iter().any(|entry| entry.key == "for");
-        Some(if is_loop { "for" } else { action })
+        let loops = all.iter().filter_map(|entry| {
+            ["for", "while"].into_iter().find(|key| *key == entry.key).map(|key| (key, entry))
+        });
+        let loops: Vec<_> = loops.filter(|_| action == "do").collect();
+        if let [_, (_, second)] = loops.as_slice() {
+            let message = "a loop with both `for` and `while`".to_owned();
+            let cure = "leave one with `break_if`, or nest two loops".to_owned();
+            self.cx.error(second.key_span.clone(), message, Some(cure));
+        }
+        Some(loops.first().map_or(action, |(key, _)| key))
     }
 
     /// Notes modifiers that do not go with the action.
     fn check_modifiers(&mut self, all: &[Entry<'_, '_>], action: &str) {
-        let action = if action == "for" { "do" } else { action };
+        let action = if ["for", "while"].contains(&action) { "do" } else { action };
         let has_if = all.iter().any(|entry| entry.key == "if");
         for entry in all {
             if entry.key == "else" && !has_if {
                 let message = "`else` without `if`".to_owned();
                 self.cx.error(entry.key_span.clone(), message, None);
             }
-            let allowed = ONLY_WITH.iter().find(|(key, _)| *key == entry.key);
-            let Some((key, actions)) = allowed else { continue };
-            if !actions.contains(&action) {
-                let message = format!("`{key}` does not go with `{action}`");
+            let role = keys::Place::Step.key(entry.key).map(|key| key.role);
+            let Some(Role::Modifier(actions)) = role else { continue };
+            if !actions.is_empty() && !actions.contains(&action) {
+                let message = format!("`{}` does not go with `{action}`", entry.key);
                 let cure = format!("it goes with {}", listed(actions));
                 self.cx.error(entry.key_span.clone(), message, Some(cure));
             }
@@ -200,7 +268,15 @@ impl<'t> StepReader<'_, 't> {
         place: Place<'_>,
     ) -> Option<(Kind, String)> {
         match action {
-            "for" => self.loop_of(table, place),
+            "for" => self.for_loop(table, place),
+            "while" => self.while_loop(table, place),
+            "break_if" => self.break_if(table.get("break_if")?, place),
+            "fail" => {
+                let text = self.some_template("fail", table.get("fail")?, place.scope)?;
+                let words = text.source().to_owned();
+                Some((Kind::Fail(text), words))
+            }
+            "done" => self.done(table.get("done")?),
             "do" => {
                 let steps = self.steps("do", table.get("do")?, deeper(place));
                 Some((Kind::Do(steps), String::new()))
@@ -213,38 +289,11 @@ impl<'t> StepReader<'_, 't> {
                 });
                 let (template, text) = self.command(action, table, place.scope)?;
                 let state = self.states.number(self.wave, place.state);
-                let kind = Kind::Command { state, action: template, expect };
+                let category = table.get("category").and_then(|value| self.category(value));
+                let kind = Kind::Command { state, action: template, expect, category };
                 Some((kind, text))
             }
         }
-    }
-
-    fn loop_of(&mut self, table: &DeTable<'t>, place: Place<'_>) -> Option<(Kind, String)> {
-        let value = table.get("for")?;
-        let names = self.cx.table("for", value)?;
-        let names = entries(names);
-        let [one] = names.as_slice() else {
-            let message = format!("`for` binds one name, this has {}", names.len());
-            let cure = "write for = { k = \"range(3)\" }; loops can be nested".to_owned();
-            self.cx.error(value.span(), message, Some(cure));
-            return None;
-        };
-        if let Some((message, cure)) = bad_name(one.key) {
-            self.cx.error(one.key_span.clone(), message, Some(cure));
-        }
-        if !matches!(one.value.get_ref(), DeValue::String(_) | DeValue::Array(_)) {
-            self.cx.wrong_type(one.key, one.value, "an expression, or a list");
-            return None;
-        }
-        let values = self.literal(one.key, one.value, place.scope);
-        let slot = place.loops;
-        self.slots = self.slots.max(slot + 1);
-        let scope = place.scope.with_loop(one.key, slot);
-        let inside = Place { scope: &scope, loops: place.loops + 1, ..deeper(place) };
-        let body = self.steps("do", table.get("do")?, inside);
-        let values = values?;
-        let text = format!("{} in {}", one.key, values.source().trim());
-        Some((Kind::For { values, slot, body }, text))
     }
 
     fn set(&mut self, value: &Spot<'t>, scope: &Scope<'_>) -> Option<(Kind, String)> {
@@ -272,9 +321,34 @@ impl<'t> StepReader<'_, 't> {
         Some((Kind::Set(assignments), texts.join(", ")))
     }
 
-    fn otherwise(&mut self, table: &DeTable<'t>, place: Place<'_>) -> Vec<Step> {
-        match table.get("else") {
-            Some(value) => self.steps("else", value, deeper(place)),
+    /// Where the time of a command is counted.
+    fn category(&mut self, value: &Spot<'t>) -> Option<StepCategory> {
+        let name = self.cx.text("category", value)?;
+        let category = StepCategory::ALL.iter().find(|category| category.name() == name);
+        if category.is_none() {
+            let names: Vec<&str> = StepCategory::ALL.iter().map(|known| known.name()).collect();
+            let cure = match nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", listed(&names)),
+            };
+            let message = format!("there is no category `{name}` for a command");
+            self.cx.error(value.span(), message, Some(cure));
+        }
+        category.copied()
+    }
+
+    fn done(&mut self, value: &Spot<'t>) -> Option<(Kind, String)> {
+        if !self.cx.boolean("done", value)? {
+            let message = "`done` is true, or it is left out".to_owned();
+            self.cx.error(value.span(), message, None);
+        }
+        Some((Kind::Done, String::new()))
+    }
+
+    /// The steps in `else` or `on_error`.
+    fn more(&mut self, key: &str, table: &DeTable<'t>, place: Place<'_>) -> Vec<Step> {
+        match table.get(key) {
+            Some(value) => self.steps(key, value, deeper(place)),
             None => Vec::new(),
         }
     }
@@ -290,14 +364,19 @@ impl<'t> StepReader<'_, 't> {
         Some(expr)
     }
 
-    fn literal(&mut self, key: &str, value: &Spot<'t>, scope: &Scope<'_>) -> Option<Literal> {
+    pub(super) fn literal(
+        &mut self,
+        key: &str,
+        value: &Spot<'t>,
+        scope: &Scope<'_>,
+    ) -> Option<Literal> {
         let literal = self.cx.literal(key, value, scope)?;
         self.reads_output |= literal.reads_output();
         Some(literal)
     }
 }
 
-const fn deeper(place: Place<'_>) -> Place<'_> {
+pub(super) const fn deeper(place: Place<'_>) -> Place<'_> {
     Place { depth: place.depth + 1, ..place }
 }
 
@@ -306,35 +385,5 @@ fn first_line(value: &Spot<'_>, all: &[Entry<'_, '_>]) -> Range<usize> {
     match all.first() {
         Some(first) => first.key_span.start..first.value.span().end,
         None => value.span(),
-    }
-}
-
-/// Names of all variables that the steps of a wave set, sorted.
-pub(super) fn variables(steps: &Spot<'_>) -> Vec<String> {
-    let mut names = Vec::new();
-    collect_variables(steps, STEP_DEPTH_MAX, &mut names);
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-fn collect_variables(steps: &Spot<'_>, depth: u32, names: &mut Vec<String>) {
-    let Some(depth) = depth.checked_sub(1) else { return };
-    let tables: Vec<&DeTable<'_>> = match steps.get_ref() {
-        DeValue::Array(values) => {
-            values.iter().filter_map(|value| value.get_ref().as_table()).collect()
-        }
-        DeValue::Table(table) => vec![table],
-        _ => Vec::new(),
-    };
-    for table in tables {
-        if let Some(set) = table.get("set").and_then(|set| set.get_ref().as_table()) {
-            names.extend(set.keys().map(|name| name.get_ref().to_string()));
-        }
-        for key in ["do", "else"] {
-            if let Some(inner) = table.get(key) {
-                collect_variables(inner, depth, names);
-            }
-        }
     }
 }

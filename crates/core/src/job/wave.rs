@@ -1,4 +1,4 @@
-//! Waves: their names and order, and what is said of their workers.
+//! What is said of a wave's workers.
 //!
 //! What `[job]` says of workers is the default of all waves. A wave that says its own `workers`
 //! does not take over the job's `items`: otherwise no wave could do without them.
@@ -9,13 +9,12 @@ use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 use crate::job::Options;
-use crate::job::context::{Context, Spot, entries, integer, listed};
-use crate::job::keys::ITEMS;
-use crate::job::nearest;
+use crate::job::context::{Context, Spot, entries, integer};
+use crate::job::keys::Place as Keys;
 use crate::limits::{CONNECT_TIMEOUT, ITEMS_MAX, WORKERS_MAX};
 use crate::program::node::place_of;
-use crate::program::{Count, Items, WaveId};
-use crate::template::{ItemNames, Scope, Template, whole_expression};
+use crate::program::{Count, Items, Program, WaveId};
+use crate::template::{Binding, ItemNames, Planning, Scope, Template, Value, whole_expression};
 
 /// Values that are said of workers, not yet read.
 #[derive(Clone, Copy, Default)]
@@ -25,6 +24,9 @@ pub(super) struct WorkerKeys<'v, 't> {
     at_once: Option<&'v Spot<'t>>,
     timeout: Option<&'v Spot<'t>>,
     connect_timeout: Option<&'v Spot<'t>>,
+    max_workers: Option<&'v Spot<'t>>,
+    only: Option<&'v Spot<'t>>,
+    keep: Option<&'v Spot<'t>>,
 }
 
 impl<'v, 't> WorkerKeys<'v, 't> {
@@ -36,6 +38,9 @@ impl<'v, 't> WorkerKeys<'v, 't> {
             at_once: table.get("at_once"),
             timeout: table.get("timeout"),
             connect_timeout: table.get("connect_timeout"),
+            max_workers: table.get("max_workers"),
+            only: table.get("only"),
+            keep: table.get("keep"),
         }
     }
 
@@ -51,12 +56,20 @@ impl<'v, 't> WorkerKeys<'v, 't> {
             at_once: self.at_once.or(job.at_once),
             timeout: self.timeout.or(job.timeout),
             connect_timeout: self.connect_timeout.or(job.connect_timeout),
+            max_workers: self.max_workers.or(job.max_workers),
+            only: self.only.or(job.only),
+            keep: self.keep.or(job.keep),
         }
     }
 
     /// Where workers or items are said: errors of planning point there.
     pub(super) fn span(&self) -> Option<Range<usize>> {
         self.items.or(self.workers).map(Spot::span)
+    }
+
+    /// Where it says which workers are launched.
+    pub(super) fn only_span(&self) -> Option<Range<usize>> {
+        self.only.map(Spot::span)
     }
 
     /// Whether it says how many workers there are.
@@ -72,17 +85,33 @@ pub(super) struct Workers {
     pub at_once: Option<Count>,
     pub timeout: Option<Duration>,
     pub connect_timeout: Duration,
+    pub max_workers: u32,
+    pub only: Option<Vec<u32>>,
+    pub keep: bool,
     pub names: ItemNames,
+    /// The columns of the table whose rows are the items, if that has been read.
+    pub columns: Option<Vec<String>>,
+}
+
+/// What a wave's numbers and items may depend on.
+pub(super) struct Known<'a> {
+    /// Names of parameters.
+    pub params: &'a Scope<'a>,
+    /// Values of parameters.
+    pub values: &'a [Value],
+    /// Waves that come before it.
+    pub before: &'a [String],
+    pub options: &'a Options,
 }
 
 impl Workers {
     pub(super) fn read<'t>(
         cx: &mut Context<'t>,
         keys: &WorkerKeys<'_, 't>,
-        params: &Scope<'_>,
-        options: &Options,
+        known: &Known<'_>,
     ) -> Self {
-        let planning = params.clone().planning();
+        let Known { params, options, .. } = *known;
+        let planning = params.clone().planning(known.before);
         let mut count = |key, value: Option<&Spot<'t>>| {
             value.and_then(|value| count(cx, key, value, &planning))
         };
@@ -97,18 +126,36 @@ impl Workers {
                 ItemNames::Item
             }
             (Some(Items::Range(_)), _) => ItemNames::Item,
-            (Some(Items::List(_) | Items::Values(_) | Items::Glob { .. }), _) => ItemNames::Text,
+            (Some(Items::Csv { .. }), _) => ItemNames::Row,
+            (
+                Some(Items::List(_) | Items::Values(_) | Items::Glob { .. } | Items::Lines { .. }),
+                _,
+            ) => ItemNames::Text,
             // Items that could not be read: no further errors about their names.
             (None, Some(_)) => ItemNames::Text,
             (None, None) => ItemNames::None,
         };
+        let columns = match &items {
+            Some(Items::Csv { key }) => key
+                .text(&Planning::of(known.values))
+                .ok()
+                .and_then(|key| options.csv_headers.get(&key).cloned()),
+            _ => None,
+        };
+        let max_workers = keys.max_workers.and_then(|value| number(cx, "max_workers", value));
+        let only = keys.only.and_then(|value| only(cx, value));
+        let keep = keys.keep.and_then(|value| cx.boolean("keep", value));
         Self {
             workers,
             items,
             at_once: options.at_once.map(Count::Number).or(at_once),
             timeout: options.timeout.or(timeout),
             connect_timeout: connect_timeout.unwrap_or(CONNECT_TIMEOUT),
+            max_workers: max_workers.unwrap_or(WORKERS_MAX),
+            only: options.only.clone().or(only),
+            keep: keep.unwrap_or(false),
             names,
+            columns,
         }
     }
 }
@@ -121,21 +168,97 @@ fn count<'t>(
     scope: &Scope<'_>,
 ) -> Option<Count> {
     match value.get_ref() {
-        DeValue::Integer(_) => {
-            let number = integer(value)
-                .filter(|number| (1..=i64::from(WORKERS_MAX)).contains(number))
-                .and_then(|number| u32::try_from(number).ok());
-            if number.is_none() {
-                let message = format!("`{key}` must be from 1 to {WORKERS_MAX}");
-                cx.error(value.span(), message, None);
-            }
-            number.map(Count::Number)
-        }
+        DeValue::Integer(_) => number(cx, key, value).map(Count::Number),
         DeValue::String(_) => cx.expression(key, value, scope).map(Count::Expr),
         _ => {
             cx.wrong_type(key, value, "a number, an expression or \"cores\"");
             None
         }
+    }
+}
+
+/// A number from 1.
+pub(super) fn number(cx: &mut Context<'_>, key: &str, value: &Spot<'_>) -> Option<u32> {
+    if !value.get_ref().is_integer() {
+        cx.wrong_type(key, value, "a number");
+        return None;
+    }
+    let number = integer(value)
+        .filter(|number| (1..=i64::from(WORKERS_MAX)).contains(number))
+        .and_then(|number| u32::try_from(number).ok());
+    if number.is_none() {
+        let message = format!("`{key}` must be from 1 to {WORKERS_MAX}");
+        cx.error(value.span(), message, None);
+    }
+    number
+}
+
+/// Numbers of workers, sorted.
+fn only<'t>(cx: &mut Context<'t>, value: &Spot<'t>) -> Option<Vec<u32>> {
+    let values = cx.list("only", value)?;
+    if values.is_empty() {
+        cx.error(value.span(), "`only` names no worker".to_owned(), None);
+        return None;
+    }
+    let mut numbers = Vec::new();
+    for value in values {
+        match integer(value).and_then(|number| u32::try_from(number).ok()) {
+            Some(number) if number < WORKERS_MAX => numbers.push(number),
+            Some(_) | None => {
+                let message = "`only` lists numbers of workers, from 0".to_owned();
+                cx.error(value.span(), message, None);
+            }
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Some(numbers)
+}
+
+/// Notes what does not go with `each`.
+pub(super) fn check_each(
+    cx: &mut Context<'_>,
+    each: &Spot<'_>,
+    after: &[WaveId],
+    items: Option<&Items>,
+) {
+    if after.is_empty() {
+        let cure = "name the waves that put its items in `after`".to_owned();
+        cx.error(each.span(), "`each` in a wave without `after`".to_owned(), Some(cure));
+    }
+    let is_put_by_waves = match items {
+        Some(Items::Glob { place, .. }) => *place == musec_protocol::Place::Store,
+        Some(Items::Values(expr)) => {
+            expr.source().trim().starts_with("outputs_of(")
+                && expr.source().trim().ends_with(')')
+                && expr.bindings().all(|binding| binding == Binding::OutputsOf)
+        }
+        Some(Items::List(_) | Items::Range(_) | Items::Lines { .. } | Items::Csv { .. }) | None => {
+            false
+        }
+    };
+    if !is_put_by_waves {
+        let message = "`each` needs `items` that other waves put".to_owned();
+        let cure = "write items = \"parts/*\", or items = \"{{ outputs_of('wave') }}\"".to_owned();
+        cx.error(each.span(), message, Some(cure));
+    }
+}
+
+/// Notes `only` whose numbers no wave has, as far as that is known.
+pub(super) fn check_only(cx: &mut Context<'_>, program: &Program, span: &Range<usize>) {
+    let mut most = 0;
+    let mut asked: Vec<u32> = Vec::new();
+    for (id, wave) in program.waves() {
+        let Some(only) = &wave.only else { return };
+        match program.plan(id, 1, None) {
+            Ok(plan) if !wave.uses_cores() && !wave.each => most = most.max(plan.workers),
+            Ok(_) | Err(_) => return,
+        }
+        asked.extend(only);
+    }
+    if let Some(none) = asked.into_iter().find(|number| *number >= most) {
+        let message = format!("`only` asks for worker {none}, the last one is {}", most - 1);
+        cx.error(span.clone(), message, None);
     }
 }
 
@@ -149,18 +272,25 @@ fn items<'t>(
     match value.get_ref() {
         DeValue::String(_) => glob(cx, "items", value, params, planning),
         DeValue::Table(table) => {
-            cx.unknown_keys(table, &ITEMS);
+            cx.unknown_keys(table, Keys::Items);
             let known: Vec<_> = entries(table)
                 .into_iter()
-                .filter(|entry| ITEMS.known.contains(&entry.key))
+                .filter(|entry| Keys::Items.key(entry.key).is_some())
                 .collect();
             match known.as_slice() {
                 [one] if one.key == "list" => list(cx, one.value),
                 [one] if one.key == "range" => range(cx, one.value, planning),
+                [one] if one.key == "lines" => {
+                    file(cx, "lines", one.value, params).map(|key| Items::Lines { key })
+                }
+                [one] if one.key == "csv" => {
+                    file(cx, "csv", one.value, params).map(|key| Items::Csv { key })
+                }
                 [one] => glob(cx, "glob", one.value, params, planning),
                 [] if !table.is_empty() => None,
                 _ => {
-                    let message = "`items` has one of `list`, `range` and `glob`".to_owned();
+                    let message =
+                        "`items` has one of `list`, `range`, `glob`, `lines` and `csv`".to_owned();
                     cx.error(value.span(), message, None);
                     None
                 }
@@ -172,10 +302,20 @@ fn items<'t>(
             None
         }
         _ => {
-            cx.wrong_type("items", value, "a glob, or a table with `list`, `range` or `glob`");
+            cx.wrong_type(
+                "items",
+                value,
+                "a glob, or a table with `list`, `range`, `glob`, `lines` or `csv`",
+            );
             None
         }
     }
+}
+
+/// The key of a file.
+fn file(cx: &mut Context<'_>, key: &str, value: &Spot<'_>, params: &Scope<'_>) -> Option<Template> {
+    cx.some_text(key, value)?;
+    cx.template(key, value, params)
 }
 
 fn list<'t>(cx: &mut Context<'t>, value: &Spot<'t>) -> Option<Items> {
@@ -225,105 +365,4 @@ fn glob(
     let (place, rest) = place_of(text);
     let template: Template = cx.template_from(value, text.len() - rest.len(), params)?;
     Some(Items::Glob { place, pattern: template })
-}
-
-/// A wave's name and the names that it comes after, with their places.
-pub(super) struct Order<'v, 't> {
-    pub name: String,
-    pub name_span: Range<usize>,
-    pub after: Vec<(&'v str, &'v Spot<'t>)>,
-}
-
-/// The names in `after`.
-pub(super) fn after<'v, 't>(
-    cx: &mut Context<'t>,
-    value: Option<&'v Spot<'t>>,
-) -> Vec<(&'v str, &'v Spot<'t>)> {
-    let Some(value) = value else {
-        return Vec::new();
-    };
-    let values: Vec<&'v Spot<'t>> = match value.get_ref() {
-        DeValue::String(_) => vec![value],
-        DeValue::Array(values) => values.iter().collect(),
-        _ => {
-            cx.wrong_type("after", value, "a list of waves' names");
-            return Vec::new();
-        }
-    };
-    values.into_iter().filter_map(|value| Some((cx.text("after", value)?, value))).collect()
-}
-
-/// Turns names into numbers; notes names that are given twice or to no wave, and waves that wait
-/// for themselves.
-pub(super) fn resolve(cx: &mut Context<'_>, waves: &[Order<'_, '_>]) -> Vec<Vec<WaveId>> {
-    let names: Vec<&str> = waves.iter().map(|wave| wave.name.as_str()).collect();
-    let ids = |name: &str| (0..).map(WaveId).zip(&names).find(|(_, known)| **known == name);
-    let mut resolved = Vec::new();
-    for (number, wave) in waves.iter().enumerate() {
-        let first = names.iter().position(|name| *name == wave.name);
-        if first != Some(number) {
-            let message = format!("there are two waves `{}`", wave.name);
-            let cure = Some("give one of them another name".to_owned());
-            cx.error(wave.name_span.clone(), message, cure);
-        }
-        let mut after = Vec::new();
-        for (name, spot) in &wave.after {
-            match ids(name) {
-                Some((id, _)) if after.contains(&id) => {}
-                Some((id, _)) => after.push(id),
-                None => {
-                    let cure = match nearest(name, names.iter().copied()) {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => format!("the waves are {}", listed(&names)),
-                    };
-                    cx.error(spot.span(), format!("no wave is called `{name}`"), Some(cure));
-                }
-            }
-        }
-        resolved.push(after);
-    }
-    for cycle in cycles(&resolved) {
-        let Some(first) = cycle.first().and_then(|id| waves.get(*id)) else {
-            continue;
-        };
-        let path: Vec<&str> =
-            cycle.iter().chain(cycle.first()).filter_map(|id| names.get(*id).copied()).collect();
-        let message = format!("these waves wait for each other: {}", path.join(" → "));
-        let span = first.after.first().map_or(0..0, |(_, spot)| spot.span());
-        cx.error(span, message, Some("take one out of its `after`".to_owned()));
-    }
-    resolved
-}
-
-/// Cycles among waves, each told once, from its first wave on.
-fn cycles(after: &[Vec<WaveId>]) -> Vec<Vec<usize>> {
-    let next = |wave: usize| {
-        after.get(wave).into_iter().flatten().filter_map(|id| usize::try_from(id.0).ok())
-    };
-    let mut done = vec![false; after.len()];
-    let mut cycles: Vec<Vec<usize>> = Vec::new();
-    for start in 0..after.len() {
-        if done.get(start) == Some(&true) {
-            continue;
-        }
-        // A path from `start` on, with what is left to be tried at each of its waves.
-        let mut path: Vec<(usize, Vec<usize>)> = vec![(start, next(start).collect())];
-        while let Some((wave, rest)) = path.last_mut() {
-            let wave = *wave;
-            let Some(step) = rest.pop() else {
-                if let Some(done) = done.get_mut(wave) {
-                    *done = true;
-                }
-                path.pop();
-                continue;
-            };
-            if let Some(at) = path.iter().position(|(known, _)| *known == step) {
-                let cycle: Vec<usize> = path.iter().skip(at).map(|(wave, _)| *wave).collect();
-                cycles.push(cycle);
-            } else if done.get(step) == Some(&false) {
-                path.push((step, next(step).collect()));
-            }
-        }
-    }
-    cycles
 }

@@ -1,10 +1,14 @@
 //! From an action's templates to the action that a worker is told.
 
-use musec_protocol::{Action, Get, Place, Put, Run};
+use musec_protocol::{Action, Get, Place, Put, Run, Which};
 
+use crate::byte_range;
 use crate::duration;
 use crate::limits::VALUE_BYTES_MAX;
-use crate::program::node::{ActionTemplate, RunTemplate, Sleep, place_of};
+use crate::program::Glob;
+use crate::program::node::{
+    ActionTemplate, GetTemplate, PutTemplate, RunTemplate, Sleep, place_of,
+};
 use crate::template::{Bindings, EvalError, Template};
 
 /// Evaluates the texts of an action. Says in words what is wrong with them.
@@ -12,30 +16,8 @@ pub(super) fn build(template: &ActionTemplate, bindings: &dyn Bindings) -> Resul
     let text = |template: &Template| template.text(bindings).map_err(in_words);
     let action = match template {
         ActionTemplate::Run(run) => Action::Run(self::run(run, bindings)?),
-        ActionTemplate::Get { key, file } => {
-            let key = text(key)?;
-            let (place, key) = place_of(&key);
-            let key = some("key", key)?;
-            let file = match file {
-                Some(file) => text(file)?,
-                None => key.rsplit('/').next().unwrap_or_default().to_owned(),
-            };
-            Action::Get(Get { place, key: key.to_owned(), file: some("file", &file)?.into() })
-        }
-        ActionTemplate::Put { file, key } => {
-            let file = text(file)?;
-            let key = match key {
-                Some(key) => text(key)?,
-                None => file.clone(),
-            };
-            if place_of(&key).0 == Place::Inputs {
-                return Err(format!("`{key}`: inputs are only read, `put` goes to the store"));
-            }
-            Action::Put(Put {
-                file: some("file", &file)?.into(),
-                key: some("key", &key)?.to_owned(),
-            })
-        }
+        ActionTemplate::Get(get) => Action::Get(self::get(get, bindings)?),
+        ActionTemplate::Put(put) => Action::Put(self::put(put, bindings)?),
         ActionTemplate::Echo(echo) => Action::Echo(text(echo)?.into_bytes()),
         ActionTemplate::Sleep(Sleep::For(time)) => sleep(*time),
         ActionTemplate::Sleep(Sleep::Template(time)) => {
@@ -51,6 +33,75 @@ pub(super) fn build(template: &ActionTemplate, bindings: &dyn Bindings) -> Resul
         ));
     }
     Ok(action)
+}
+
+fn get(template: &GetTemplate, bindings: &dyn Bindings) -> Result<Get, String> {
+    let text = |template: &Template| template.text(bindings).map_err(in_words);
+    let (which, key) = named(&template.key, bindings)?;
+    let (place, key) = place_of(&key);
+    let key = some("key", key)?;
+    let file = match (&template.file, which) {
+        (Some(file), _) => text(file)?,
+        (None, Which::One) => key.rsplit('/').next().unwrap_or_default().to_owned(),
+        (None, Which::Folder) => last_folder(key).to_owned(),
+        (None, Which::Glob) => ".".to_owned(),
+    };
+    let range = match &template.range {
+        Some(_) if which != Which::One => return Err("`range` goes with one object".to_owned()),
+        Some(range) => Some(byte_range::parse(&text(range)?)?),
+        None => None,
+    };
+    Ok(Get {
+        place,
+        key: key.to_owned(),
+        file: some("file", &file)?.into(),
+        which,
+        range,
+        concurrency: template.concurrency,
+    })
+}
+
+fn put(template: &PutTemplate, bindings: &dyn Bindings) -> Result<Put, String> {
+    let (which, file) = named(&template.file, bindings)?;
+    let file = some("file", &file)?;
+    let key = template.key.as_ref().map(|key| key.text(bindings).map_err(in_words)).transpose()?;
+    let key = match (key, which) {
+        (Some(key), Which::One) => some("key", &key)?.to_owned(),
+        (Some(key), Which::Folder | Which::Glob) if key.is_empty() || key.ends_with('/') => key,
+        (Some(key), Which::Folder | Which::Glob) => format!("{key}/"),
+        (None, Which::One | Which::Folder) => file.to_owned(),
+        (None, Which::Glob) => folder_of_pattern(file).to_owned(),
+    };
+    if place_of(&key).0 == Place::Inputs {
+        return Err(format!("`{key}`: inputs are only read, `put` goes to the store"));
+    }
+    Ok(Put { file: file.into(), key, which, concurrency: template.concurrency })
+}
+
+/// What a text names: one object, a folder, or all that match.
+fn named(template: &Template, bindings: &dyn Bindings) -> Result<(Which, String), String> {
+    if template.is_pattern() {
+        let pattern = template.pattern(bindings).map_err(in_words)?;
+        let (place, glob) = place_of(&pattern);
+        Glob::new(place, glob).map_err(|error| error.to_string())?;
+        return Ok((Which::Glob, pattern));
+    }
+    let text = template.text(bindings).map_err(in_words)?;
+    let which = if text.ends_with('/') { Which::Folder } else { Which::One };
+    Ok((which, text))
+}
+
+/// The last part of a folder's key.
+fn last_folder(key: &str) -> &str {
+    let key = key.trim_end_matches('/');
+    key.rsplit('/').next().unwrap_or(key)
+}
+
+/// The folder that holds all that can match, with its slash.
+fn folder_of_pattern(pattern: &str) -> &str {
+    let special = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
+    let literal = pattern.get(..special).unwrap_or_default();
+    literal.rfind('/').and_then(|at| literal.get(..=at)).unwrap_or_default()
 }
 
 fn run(template: &RunTemplate, bindings: &dyn Bindings) -> Result<Run, String> {

@@ -90,7 +90,7 @@ impl<'a> View<'a> {
 }
 
 impl Bindings for View<'_> {
-    fn value(&self, binding: Binding) -> Value {
+    fn value(&self, name: &str, binding: Binding) -> Value {
         let text = |text: Option<&str>| text.map_or(Value::UNDEFINED, Value::from);
         match binding {
             Binding::Param(param) => param_value(&self.program.param_values, param),
@@ -102,6 +102,7 @@ impl Bindings for View<'_> {
             Binding::Name => text(self.item_name()),
             Binding::Stem => text(self.item_name().map(|name| value::split_name(name).0)),
             Binding::Ext => text(self.item_name().map(|name| value::split_name(name).1)),
+            Binding::Column => self.machine.item.get_attr(name).unwrap_or(Value::UNDEFINED),
             Binding::Vars => self.vars(),
             Binding::Last => match &self.machine.last {
                 Some(last) => last.value(),
@@ -109,7 +110,7 @@ impl Bindings for View<'_> {
             },
             Binding::Loop(slot) => param_value(&self.machine.slots, slot),
             // Of the coordinator's machine, for plans only; no step's scope binds it.
-            Binding::Cores => Value::UNDEFINED,
+            Binding::Cores | Binding::OutputsOf => Value::UNDEFINED,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What a machine remembers of the loops and time limits that it is in.
+//! What a machine remembers of the loops, time limits and guards that it is in: a stack, innermost
+//! last.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,29 +12,74 @@ use crate::program::Wave;
 use crate::program::node::NodeId;
 use crate::template::Value;
 
+/// What a machine is in.
+#[derive(Clone, Debug)]
+pub(super) enum Frame {
+    /// A loop.
+    Loop(Loop),
+    /// A time limit.
+    Limit(Limit),
+    /// A step with a handler for failures within it.
+    Guard {
+        /// Where the handler begins.
+        handler: NodeId,
+    },
+}
+
 /// A loop that is going on.
 #[derive(Clone, Debug)]
 pub(super) struct Loop {
-    values: Sequence,
+    rounds: Rounds,
     taken: u64,
-    /// The slot of its name.
-    pub slot: u32,
     /// Whether it has come round since the state was last changed. A step that names its state
     /// then begins a new visit.
     pub came_round: bool,
 }
 
+/// What a loop goes over.
+#[derive(Clone, Debug)]
+enum Rounds {
+    /// Values, each for the name with this slot.
+    Values { values: Sequence, slot: u32 },
+    /// As many rounds as a condition wants.
+    While,
+}
+
 impl Loop {
-    pub(super) const fn new(values: Sequence, slot: u32) -> Self {
-        Self { values, taken: 0, slot, came_round: false }
+    pub(super) const fn over(values: Sequence, slot: u32) -> Self {
+        Self::new(Rounds::Values { values, slot })
+    }
+
+    pub(super) const fn while_it_holds() -> Self {
+        Self::new(Rounds::While)
+    }
+
+    const fn new(rounds: Rounds) -> Self {
+        Self { rounds, taken: 0, came_round: false }
     }
 
     /// Takes the next value.
     pub(super) fn next_value(&mut self) -> Option<Value> {
-        let value = self.values.value(self.taken)?;
+        let value = match &self.rounds {
+            Rounds::Values { values, .. } => values.value(self.taken)?,
+            Rounds::While => return None,
+        };
+        self.round();
+        Some(value)
+    }
+
+    /// Notes that another round begins.
+    pub(super) const fn round(&mut self) {
         self.came_round = self.taken > 0;
         self.taken += 1;
-        Some(value)
+    }
+
+    /// The slot of its name.
+    pub(super) const fn slot(&self) -> Option<u32> {
+        match &self.rounds {
+            Rounds::Values { slot, .. } => Some(*slot),
+            Rounds::While => None,
+        }
     }
 }
 

@@ -31,8 +31,9 @@ use serde_json::Value as Json;
 
 pub use step::{Advance, Facts, Moved, NextCommand, Step, StepFailure};
 
+use crate::limits::STEPS_WITHOUT_COMMAND_MAX;
 use crate::machine::bindings::Last;
-use crate::machine::frame::{Limit, Loop};
+use crate::machine::frame::Frame;
 use crate::machine::position::Position;
 use crate::program::node::{Node, NodeId};
 use crate::program::{Program, Wave};
@@ -46,8 +47,8 @@ pub struct Machine {
     phase: Phase,
     node: NodeId,
     position: Position,
-    loops: Vec<Loop>,
-    limits: Vec<Limit>,
+    /// What it is in, innermost last.
+    frames: Vec<Frame>,
     /// Values of loop names, by slot.
     slots: Vec<Value>,
     /// Values of variables, by their index in the wave's `vars`; undefined if not set.
@@ -57,6 +58,10 @@ pub struct Machine {
     attempt: AttemptNo,
     item: Value,
     last: Option<Last>,
+    /// Whether it does the steps of `setup`.
+    is_setup: bool,
+    /// The variables as `setup` left them, for every item.
+    first_vars: Option<Box<[Value]>>,
 }
 
 /// Where in its life a machine is.
@@ -77,12 +82,15 @@ struct Turn<'a> {
     now: CTime,
     /// Why the next change of state happens.
     cause: Cause,
+    /// Steps that may still be taken before a command is due.
+    budget: u32,
     out: &'a mut Vec<Moved>,
 }
 
 impl Machine {
-    /// A machine at the beginning of a wave's program: one for each attempt. Further items go to
-    /// the same machine by [`Self::take_item`], because visits are counted by the attempt.
+    /// A machine at the beginning of a wave's program: one for each attempt. Without an item it
+    /// begins with `setup`, if the wave has one. (Further) items go to the same machine by
+    /// [`Self::take_item`], because visits are counted by the attempt.
     ///
     /// # Panics
     /// When the program has no such wave.
@@ -94,8 +102,7 @@ impl Machine {
             phase: Phase::Ready,
             node: NodeId(0),
             position: Position::default(),
-            loops: Vec::new(),
-            limits: Vec::new(),
+            frames: Vec::new(),
             slots: Vec::new(),
             vars: Vec::new(),
             index: facts.index,
@@ -103,18 +110,28 @@ impl Machine {
             attempt: facts.attempt,
             item: Value::UNDEFINED,
             last: None,
+            is_setup: false,
+            first_vars: None,
         };
         machine.rewind(program, facts.item.as_ref());
+        let setup = wave_of(program, wave).setup.filter(|_| facts.item.is_none());
+        if let Some(setup) = setup {
+            machine.is_setup = true;
+            machine.node = setup;
+        }
         machine
     }
 
-    /// Goes back to the program's beginning with another item. Variables and the last reply are
-    /// forgotten; visits go on counting, because they are the attempt's.
+    /// Goes back to the program's beginning with another item. Variables are again as `setup` left
+    /// them, the last reply is forgotten; visits go on counting, because they are the attempt's.
     ///
     /// # Panics
     /// When the machine has not ended its last item.
     pub fn take_item(&mut self, program: &Program, item: &Json) {
         assert_eq!(self.phase, Phase::Ended, "an item is taken after the last one");
+        if std::mem::replace(&mut self.is_setup, false) {
+            self.first_vars = Some(self.vars.as_slice().into());
+        }
         self.rewind(program, Some(item));
     }
 
@@ -122,10 +139,12 @@ impl Machine {
         let wave = wave_of(program, self.wave);
         self.phase = Phase::Ready;
         self.node = wave.entry;
-        self.loops.clear();
-        self.limits.clear();
+        self.frames.clear();
         self.slots = vec![Value::UNDEFINED; wave.slots as usize];
-        self.vars = vec![Value::UNDEFINED; wave.vars.len()];
+        self.vars = match &self.first_vars {
+            Some(vars) => vars.to_vec(),
+            None => vec![Value::UNDEFINED; wave.vars.len()],
+        };
         self.item = item.map_or(Value::UNDEFINED, value::from_json);
         self.last = None;
     }
@@ -134,6 +153,12 @@ impl Machine {
     #[must_use]
     pub const fn state(&self) -> Option<StateId> {
         self.position.state()
+    }
+
+    /// Whether it does, or did last, the steps of `setup`.
+    #[must_use]
+    pub const fn is_setup(&self) -> bool {
+        self.is_setup
     }
 
     /// Goes on from here at `now` (C) until a command is due or the program ends. Every change of
@@ -149,11 +174,12 @@ impl Machine {
         out: &mut Vec<Moved>,
     ) -> Step {
         let wave = wave_of(program, self.wave);
-        let mut turn = Turn { program, wave, now, cause: Cause::Done, out };
+        let budget = STEPS_WITHOUT_COMMAND_MAX;
+        let mut turn = Turn { program, wave, now, cause: Cause::Done, budget, out };
         let first = match (input, self.phase) {
             (Advance::Start, Phase::Ready) => {
                 turn.cause = Cause::Start;
-                Ok(wave.entry)
+                Ok(self.node)
             }
             (Advance::Replied(reply), Phase::Waiting { scoped }) => {
                 self.judge(&turn, reply, scoped)
@@ -162,11 +188,18 @@ impl Machine {
                 panic!("{input:?} to a machine that is {phase:?}")
             }
         };
-        let is_reply = first.is_err();
-        let end = first.and_then(|node| {
-            self.node = node;
-            self.walk(&mut turn)
-        });
+        let mut is_reply = first.is_err();
+        let mut next = first;
+        let end = loop {
+            let end = next.and_then(|node| {
+                self.node = node;
+                self.walk(&mut turn)
+            });
+            let Some(handler) = end.as_ref().err().and_then(|_| self.catch()) else { break end };
+            turn.cause = Cause::Failed;
+            is_reply = false;
+            next = Ok(handler);
+        };
         match end {
             Ok(Some(command)) => Step::Command(command),
             Ok(None) => {
@@ -197,8 +230,10 @@ impl Machine {
     /// Changes the state, which records it; loops have not come round since.
     fn change(&mut self, to: Option<StateId>, cause: Cause, out: &mut Vec<Moved>) {
         self.position.change(to, cause, out);
-        for frame in &mut self.loops {
-            frame.came_round = false;
+        for frame in &mut self.frames {
+            if let Frame::Loop(frame) = frame {
+                frame.came_round = false;
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What goes into a machine and what comes out of it.
 
 use musec_protocol::{Action, AttemptNo, Reply};
-use musec_trace::{Cause, StateId};
+use musec_trace::{Cause, StateId, StepCategory};
 use serde_json::Value as Json;
 
 #[cfg(doc)]
@@ -69,6 +69,8 @@ pub struct NextCommand {
     pub keeps_output: bool,
     /// Whether its output is part of the job's answer (`print`).
     pub prints: bool,
+    /// Where its own time is to be counted, if its step says so.
+    pub category: Option<StepCategory>,
 }
 
 /// Why a program ended without a result.

@@ -1,4 +1,5 @@
-//! From node to node, until a command is due or the program ends.
+//! From node to node, until a command is due or the program ends. A failure goes to the innermost
+//! handler, if there is one.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use musec_trace::{Cause, StateId};
 
 use crate::limits::STEPS_WITHOUT_COMMAND_MAX;
 use crate::machine::bindings::View;
-use crate::machine::frame::{Limit, Loop, Sequence};
+use crate::machine::frame::{Frame, Limit, Loop, Sequence};
 use crate::machine::{Machine, NextCommand, Phase, Turn, action, node_of};
 use crate::program::node::{CommandNode, Node, NodeId, NodeKind};
 use crate::template::{EvalError, Value};
@@ -22,7 +23,8 @@ enum Flow {
 impl Machine {
     /// Takes steps until a command is due or the program ends (`None`).
     pub(super) fn walk(&mut self, turn: &mut Turn<'_>) -> Result<Option<NextCommand>, String> {
-        for _ in 0..STEPS_WITHOUT_COMMAND_MAX {
+        while let Some(budget) = turn.budget.checked_sub(1) {
+            turn.budget = budget;
             match self.step(turn)? {
                 Flow::Go(next) => self.node = next,
                 Flow::Command(command) => return Ok(Some(*command)),
@@ -34,13 +36,56 @@ impl Machine {
         ))
     }
 
+    /// Leaves everything up to the innermost guard, and that: where its handler begins.
+    pub(super) fn catch(&mut self) -> Option<NodeId> {
+        if !self.frames.iter().any(|frame| matches!(frame, Frame::Guard { .. })) {
+            return None;
+        }
+        loop {
+            if let Frame::Guard { handler } = self.leave()? {
+                return Some(handler);
+            }
+        }
+    }
+
+    /// Leaves the innermost frame; the name of a loop has no value any more.
+    fn leave(&mut self) -> Option<Frame> {
+        let frame = self.frames.pop()?;
+        if let Frame::Loop(left) = &frame
+            && let Some(index) = left.slot()
+        {
+            *slot(&mut self.slots, index) = Value::UNDEFINED;
+        }
+        Some(frame)
+    }
+
+    /// Leaves the innermost loop, and all that is within it.
+    fn leave_loop(&mut self) {
+        while let Some(frame) = self.leave() {
+            if matches!(frame, Frame::Loop(_)) {
+                return;
+            }
+        }
+    }
+
+    /// The innermost loop, when nothing else is within it.
+    fn innermost_loop(&mut self) -> &mut Loop {
+        match self.frames.last_mut() {
+            Some(Frame::Loop(frame)) => frame,
+            other => panic!("a loop's frame is there until its end, not {other:?}"),
+        }
+    }
+
     /// One step at the present node.
     fn step(&mut self, turn: &mut Turn<'_>) -> Result<Flow, String> {
         let (program, wave) = (turn.program, turn.wave);
         let node = node_of(wave, self.node);
         let next = match &node.kind {
             NodeKind::Enter { next } => {
-                let came_round = self.loops.iter().any(|frame| frame.came_round);
+                let came_round = self
+                    .frames
+                    .iter()
+                    .any(|frame| matches!(frame, Frame::Loop(frame) if frame.came_round));
                 if self.state() != node.state || came_round {
                     self.enter(node.state, turn);
                 }
@@ -64,20 +109,46 @@ impl Machine {
             }
             NodeKind::For { values, slot, again } => {
                 let value = values.value(&View::new(program, wave, self)).map_err(in_words)?;
-                self.loops.push(Loop::new(Sequence::of(&value)?, *slot));
+                self.frames.push(Frame::Loop(Loop::over(Sequence::of(&value)?, *slot)));
                 *again
             }
             NodeKind::Again { body, next } => self.next_round(*body, *next),
-            NodeKind::Limit { limit, next } => {
-                self.limits.push(Limit {
-                    until: turn.now.after(*limit),
-                    limit: *limit,
-                    node: self.node,
-                });
+            NodeKind::While { again } => {
+                self.frames.push(Frame::Loop(Loop::while_it_holds()));
+                *again
+            }
+            NodeKind::AgainWhile { condition, body, next } => {
+                if condition.holds(&View::new(program, wave, self)).map_err(in_words)? {
+                    self.innermost_loop().round();
+                    *body
+                } else {
+                    self.leave_loop();
+                    *next
+                }
+            }
+            NodeKind::Break { condition, out, next } => {
+                if condition.holds(&View::new(program, wave, self)).map_err(in_words)? {
+                    self.leave_loop();
+                    *out
+                } else {
+                    *next
+                }
+            }
+            NodeKind::Guard { handler, next } => {
+                self.frames.push(Frame::Guard { handler: *handler });
                 *next
             }
-            NodeKind::EndLimit { next } => {
-                self.limits.pop();
+            NodeKind::Fail(text) => {
+                return Err(text.text(&View::new(program, wave, self)).map_err(in_words)?);
+            }
+            NodeKind::Limit { limit, next } => {
+                let until = turn.now.after(*limit);
+                let (limit, node) = (*limit, self.node);
+                self.frames.push(Frame::Limit(Limit { until, limit, node }));
+                *next
+            }
+            NodeKind::EndLimit { next } | NodeKind::EndGuard { next } => {
+                self.leave();
                 *next
             }
             NodeKind::End => return Ok(Flow::Done),
@@ -87,16 +158,14 @@ impl Machine {
 
     /// The innermost loop's next value, or its end.
     fn next_round(&mut self, body: NodeId, next: NodeId) -> NodeId {
-        let frame = self.loops.last_mut().expect("a loop's frame is there until its end");
-        let index = frame.slot;
-        match frame.next_value() {
-            Some(value) => {
+        let frame = self.innermost_loop();
+        match (frame.next_value(), frame.slot()) {
+            (Some(value), Some(index)) => {
                 *slot(&mut self.slots, index) = value;
                 body
             }
-            None => {
-                self.loops.pop();
-                *slot(&mut self.slots, index) = Value::UNDEFINED;
+            (Some(_), None) | (None, _) => {
+                self.leave_loop();
                 next
             }
         }
@@ -131,12 +200,17 @@ impl Machine {
             action,
             timeout_ms: if scoped { around } else { own },
             keeps_output: turn.wave.reads_output || command.reads_output(),
+            category: command.category,
         })
     }
 
     /// The limit, of the steps around the present one, that is over first.
     pub(super) fn tightest_limit(&self) -> Option<&Limit> {
-        self.limits.iter().min_by_key(|limit| limit.until)
+        let limits = self.frames.iter().filter_map(|frame| match frame {
+            Frame::Limit(limit) => Some(limit),
+            Frame::Loop(_) | Frame::Guard { .. } => None,
+        });
+        limits.min_by_key(|limit| limit.until)
     }
 
     fn enter(&mut self, state: Option<StateId>, turn: &mut Turn<'_>) {

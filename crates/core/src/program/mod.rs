@@ -5,16 +5,20 @@
 //! into it, waves come `after` one another without cycles, every expression is compiled and names
 //! only what is bound. No text is copied per worker.
 
+mod look;
 pub(crate) mod node;
 mod outline;
 mod plan;
+mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-pub use musec_trace::{StateId, WaveId};
+pub use look::{Glob, Look, Seen};
+pub use musec_trace::{StateId, StepCategory, WaveId};
 pub use outline::{Outline, OutlineStep, OutlineWave};
-pub use plan::{Glob, ItemList, Plan, PlanError};
+pub use plan::{ItemList, Plan, PlanError};
+pub use table::header as csv_header;
 
 use crate::program::node::{Node, NodeId};
 use crate::template::{Binding, Expr, Template, Value};
@@ -34,6 +38,9 @@ pub struct Program {
     pub files: Vec<String>,
     /// Where `in:` keys are read, as written; the job file's folder by default.
     pub inputs: Option<String>,
+    /// Where workers get and put objects, as written: a folder, or a `file://` URL; a folder of the
+    /// run by default.
+    pub store: Option<String>,
     /// Which objects come back at the end, and where to.
     pub results: Vec<ResultRule>,
     /// Whether scratch folders stay at the end.
@@ -67,6 +74,14 @@ pub struct Wave {
     pub name: String,
     /// Waves that must have ended well before it starts; without any it starts at once.
     pub after: Vec<WaveId>,
+    /// Whether it starts with the waves in `after` instead, and takes what they put as items.
+    pub each: bool,
+    /// The most workers that it may come to.
+    pub max_workers: u32,
+    /// Numbers of the workers that are launched, sorted; `None` for all.
+    pub only: Option<Vec<u32>>,
+    /// Whether scratch folders stay as they are between items.
+    pub keep: bool,
     /// How many workers, if the job says it.
     pub workers: Option<Count>,
     /// What they work on, if the job says it. Without `workers` each item has a worker; with them
@@ -74,7 +89,7 @@ pub struct Wave {
     pub items: Option<Items>,
     /// Attempts alive at a time, if the job says it.
     pub at_once: Option<Count>,
-    /// Time of each attempt, from its launch.
+    /// Time of each attempt, from its hello.
     pub timeout: Option<Duration>,
     /// Time from an attempt's launch to its hello.
     pub connect_timeout: Duration,
@@ -82,6 +97,8 @@ pub struct Wave {
     pub(crate) nodes: Vec<Node>,
     /// Where a machine begins.
     pub(crate) entry: NodeId,
+    /// Where the steps begin that a worker does once, if there are any.
+    pub(crate) setup: Option<NodeId>,
     /// How many loop names a machine of this wave holds at most.
     pub(crate) slots: u32,
     /// Names of variables that `set` steps give values, sorted.
@@ -90,21 +107,31 @@ pub struct Wave {
     pub(crate) reads_output: bool,
     /// The steps as a tree, for [`Outline`].
     pub(crate) outline: Vec<OutlineStep>,
+    /// The same of those that a worker does once.
+    pub(crate) setup_outline: Vec<OutlineStep>,
 }
 
 impl Wave {
     /// Whether its plan depends on how many cores there are.
     pub(crate) fn uses_cores(&self) -> bool {
+        self.expressions().any(|expr| expr.uses(Binding::Cores))
+    }
+
+    /// Whether its plan depends on what waves before it put.
+    pub(crate) fn uses_outputs(&self) -> bool {
+        self.expressions().any(|expr| expr.uses(Binding::OutputsOf))
+    }
+
+    /// The expressions that its plan evaluates.
+    fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let counts = [&self.workers, &self.at_once];
-        let in_counts = counts.into_iter().flatten().any(|count| match count {
-            Count::Number(_) => false,
-            Count::Expr(expr) => expr.uses(Binding::Cores),
-        });
-        in_counts
-            || match &self.items {
-                Some(Items::Range(expr) | Items::Values(expr)) => expr.uses(Binding::Cores),
-                Some(Items::List(_) | Items::Glob { .. }) | None => false,
-            }
+        let counts = counts.into_iter().flatten().filter_map(Count::expression);
+        let items = match &self.items {
+            Some(Items::Range(expr) | Items::Values(expr)) => Some(expr),
+            Some(Items::List(_) | Items::Glob { .. } | Items::Lines { .. } | Items::Csv { .. })
+            | None => None,
+        };
+        counts.chain(items)
     }
 }
 
@@ -115,6 +142,16 @@ pub enum Count {
     Number(u32),
     /// An expression over parameters and `cores`; `"cores"` is the simplest.
     Expr(Expr),
+}
+
+impl Count {
+    /// The expression, if it is one.
+    pub(crate) const fn expression(&self) -> Option<&Expr> {
+        match self {
+            Self::Number(_) => None,
+            Self::Expr(expr) => Some(expr),
+        }
+    }
 }
 
 /// What a wave's workers work on.
@@ -133,6 +170,16 @@ pub enum Items {
         /// The glob without `in:`, a template over parameters.
         pattern: Template,
     },
+    /// The lines of a file.
+    Lines {
+        /// Its key, with its `in:`: a template over parameters.
+        key: Template,
+    },
+    /// The rows of a table.
+    Csv {
+        /// Its key, with its `in:`: a template over parameters.
+        key: Template,
+    },
 }
 
 impl Program {
@@ -146,6 +193,18 @@ impl Program {
     #[must_use]
     pub fn state(&self, state: StateId) -> Option<&StateDef> {
         self.states.get(usize::try_from(state.0).ok()?)
+    }
+
+    /// All waves that come before this one, however far.
+    pub(crate) fn before(&self, wave: &Wave) -> BTreeSet<WaveId> {
+        let mut before = BTreeSet::new();
+        let mut todo = wave.after.clone();
+        while let Some(id) = todo.pop() {
+            if before.insert(id) {
+                todo.extend(self.wave(id).into_iter().flat_map(|wave| &wave.after));
+            }
+        }
+        before
     }
 
     /// Waves with their numbers, in the order of the job file.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use musec_protocol::Place;
-use musec_trace::StateId;
+use musec_trace::{StateId, StepCategory};
 
 use crate::template::{Expr, Literal, Template};
 
@@ -41,6 +41,18 @@ pub(crate) enum NodeKind {
     For { values: Literal, slot: u32, again: NodeId },
     /// A loop's next value, or its end.
     Again { body: NodeId, next: NodeId },
+    /// A loop of as many rounds as its condition wants begins.
+    While { again: NodeId },
+    /// Another round of it, or its end.
+    AgainWhile { condition: Expr, body: NodeId, next: NodeId },
+    /// Leaves the innermost loop, if the condition holds.
+    Break { condition: Expr, out: NodeId, next: NodeId },
+    /// What follows, until its [`NodeKind::EndGuard`], goes on at `handler` when it fails.
+    Guard { handler: NodeId, next: NodeId },
+    /// The innermost guard ends.
+    EndGuard { next: NodeId },
+    /// Fails, with this text.
+    Fail(Template),
     /// A time limit begins for all that follows, until its [`NodeKind::EndLimit`].
     Limit { limit: Duration, next: NodeId },
     /// The innermost time limit ends.
@@ -55,6 +67,7 @@ pub(crate) struct CommandNode {
     pub action: ActionTemplate,
     pub timeout: Option<Duration>,
     pub expect: Option<Expr>,
+    pub category: Option<StepCategory>,
     pub next: NodeId,
 }
 
@@ -62,18 +75,29 @@ pub(crate) struct CommandNode {
 #[derive(Debug)]
 pub(crate) enum ActionTemplate {
     Run(Box<RunTemplate>),
-    /// The key with its `in:`, if it has one; that may come out of a template.
-    Get {
-        key: Template,
-        file: Option<Template>,
-    },
-    Put {
-        file: Template,
-        key: Option<Template>,
-    },
+    Get(Box<GetTemplate>),
+    Put(Box<PutTemplate>),
     Echo(Template),
     Sleep(Sleep),
     Print(Template),
+}
+
+/// Objects to bring, their texts still templates.
+#[derive(Debug)]
+pub(crate) struct GetTemplate {
+    /// The key with its `in:`, if it has one; that may come out of a template.
+    pub key: Template,
+    pub file: Option<Template>,
+    pub range: Option<Template>,
+    pub concurrency: u32,
+}
+
+/// Files to put, their texts still templates.
+#[derive(Debug)]
+pub(crate) struct PutTemplate {
+    pub file: Template,
+    pub key: Option<Template>,
+    pub concurrency: u32,
 }
 
 /// How long to sleep.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::program::{Count, Items, Program};
+use crate::template::{Binding, Template};
 
 /// A whole program, for `check`. Durations are in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,9 +31,15 @@ pub struct OutlineWave {
     /// What they work on, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<String>,
-    /// Whether its items are known only at run time: keys of the store, which waves before it put
-    /// there.
+    /// Whether its number of workers is known only at run time: it depends on what waves before it
+    /// put.
+    pub workers_at_run_time: bool,
+    /// Whether its items are known only at run time: they stand in the store, which waves before it
+    /// fill.
     pub items_at_run_time: bool,
+    /// Whether it takes items as they come.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub each: bool,
     /// How many at a time, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_once: Option<String>,
@@ -43,6 +50,9 @@ pub struct OutlineWave {
     pub connect_timeout_ms: u64,
     /// Its states, in the order of the job file.
     pub states: Vec<String>,
+    /// The steps that a worker does once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<OutlineStep>,
     /// Its steps.
     pub steps: Vec<OutlineStep>,
 }
@@ -65,6 +75,9 @@ pub struct OutlineStep {
     /// The steps when its `if` does not hold.
     #[serde(rename = "else", skip_serializing_if = "Vec::is_empty")]
     pub otherwise: Vec<Self>,
+    /// The steps when it fails.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub on_error: Vec<Self>,
 }
 
 impl Program {
@@ -81,10 +94,9 @@ impl Program {
                 .collect(),
             workers: wave.workers.as_ref().map(Count::as_written),
             items: wave.items.as_ref().map(Items::in_words),
-            items_at_run_time: matches!(
-                &wave.items,
-                Some(Items::Glob { place: musec_protocol::Place::Store, .. })
-            ),
+            workers_at_run_time: wave.workers.as_ref().is_some_and(Count::is_known_at_run_time),
+            items_at_run_time: wave.items.as_ref().is_some_and(Items::are_known_at_run_time),
+            each: wave.each,
             at_once: wave.at_once.as_ref().map(Count::as_written),
             timeout_ms: wave.timeout.map(milliseconds),
             connect_timeout_ms: milliseconds(wave.connect_timeout),
@@ -94,6 +106,7 @@ impl Program {
                 .filter(|state| state.wave == id)
                 .map(|state| state.name.clone())
                 .collect(),
+            setup: wave.setup_outline.clone(),
             steps: wave.outline.clone(),
         });
         Outline {
@@ -106,6 +119,10 @@ impl Program {
 }
 
 impl Count {
+    fn is_known_at_run_time(&self) -> bool {
+        self.expression().is_some_and(|expr| expr.uses(Binding::OutputsOf))
+    }
+
     fn as_written(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
@@ -115,10 +132,23 @@ impl Count {
 }
 
 impl Items {
+    fn are_known_at_run_time(&self) -> bool {
+        let is_stored =
+            |key: &Template| key.source().contains("{{") || !key.source().starts_with("in:");
+        match self {
+            Self::Glob { place, .. } => *place == musec_protocol::Place::Store,
+            Self::Lines { key } | Self::Csv { key } => is_stored(key),
+            Self::Range(expr) | Self::Values(expr) => expr.uses(Binding::OutputsOf),
+            Self::List(_) => false,
+        }
+    }
+
     fn in_words(&self) -> String {
         match self {
             Self::List(values) => format!("{} listed", values.len()),
             Self::Values(list) => list.source().trim().to_owned(),
+            Self::Lines { key } => format!("lines of {}", key.source()),
+            Self::Csv { key } => format!("rows of {}", key.source()),
             Self::Range(end) => format!("0 to {}, without it", end.source()),
             Self::Glob { place, pattern } => {
                 let prefix = match place {

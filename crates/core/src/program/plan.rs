@@ -1,24 +1,26 @@
 //! A wave's plan: how many workers, which items, how many at a time, once these can be known.
 //!
-//! In: a program, the machine's cores, the keys that a store listed. Out: numbers within the
-//! limits, or an error that says what the job asked for. What to list is said by [`Program::glob`].
+//! In: a program, the machine's cores, what was seen in a store, what earlier waves put. Out:
+//! numbers within the limits, or an error that says what the job asked for. What to look at is said
+//! by [`Program::look`].
 
-use globset::{GlobBuilder, GlobMatcher};
+use std::collections::BTreeMap;
+
 use musec_protocol::Place;
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use crate::limits::{ITEMS_MAX, WORKERS_MAX};
-use crate::program::node::place_of;
-use crate::program::{Count, Items, Program, Wave, WaveId};
+use crate::limits::ITEMS_MAX;
+use crate::program::{Count, Items, Look, Program, Seen, Wave, WaveId, table};
 use crate::template::{Expr, Planning, Value, value};
 
 /// What a wave will do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How many workers, at least 1 and at most [`WORKERS_MAX`]; never more than items.
+    /// How many workers, at least 1 and at most the wave's `max_workers`; never more than items. 0
+    /// where each item of a wave with `each` has its own.
     pub workers: u32,
-    /// The items, if the wave has any.
+    /// The items, if the wave has any; those of a wave with `each` come later.
     pub items: Option<ItemList>,
     /// Whether the workers take items from one queue (the job gives both); otherwise worker i has
     /// item i.
@@ -59,62 +61,6 @@ impl ItemList {
             Self::Range(end) => (number < *end).then(|| Json::from(number)),
             Self::Values(values) => values.get(usize::try_from(number).ok()?).cloned(),
         }
-    }
-}
-
-/// Keys to be looked for.
-#[derive(Clone, Debug)]
-pub struct Glob {
-    /// Where.
-    pub place: Place,
-    /// The pattern, without `in:`.
-    pub pattern: String,
-    /// The folder that holds all that can match, without a slash at its end; empty for all. Nothing
-    /// outside of it needs to be listed.
-    pub folder: String,
-    matcher: GlobMatcher,
-}
-
-impl Glob {
-    /// Compiles a glob. `*` and `?` stop at slashes, `**` does not.
-    ///
-    /// # Errors
-    /// When it is not a glob.
-    pub fn new(place: Place, pattern: &str) -> Result<Self, PlanError> {
-        let matcher = GlobBuilder::new(pattern)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .map_err(|error| PlanError::Glob {
-                pattern: pattern.to_owned(),
-                why: error.kind().to_string(),
-            })?
-            .compile_matcher();
-        let literal = pattern
-            .find(['*', '?', '[', '{', '\\'])
-            .map_or(pattern, |at| pattern.get(..at).unwrap_or_default());
-        let folder = literal.rfind('/').and_then(|at| literal.get(..at));
-        Ok(Self {
-            place,
-            pattern: pattern.to_owned(),
-            folder: folder.unwrap_or_default().to_owned(),
-            matcher,
-        })
-    }
-
-    /// Whether a key (without `in:`) matches.
-    #[must_use]
-    pub fn matches(&self, key: &str) -> bool {
-        self.matcher.is_match(key)
-    }
-
-    /// The keys that match, sorted by bytes, each once.
-    #[must_use]
-    pub fn select<I: IntoIterator<Item = String>>(&self, keys: I) -> Vec<String> {
-        let mut keys: Vec<String> = keys.into_iter().filter(|key| self.matches(key)).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys
     }
 }
 
@@ -164,6 +110,25 @@ pub enum PlanError {
         /// The glob, with its `in:`.
         pattern: String,
     },
+    /// A file without items.
+    #[error("no item for wave `{wave}`: `{file}` has none")]
+    Empty {
+        /// Which wave.
+        wave: String,
+        /// The file, with its `in:`.
+        file: String,
+    },
+    /// A file that is not what it should be.
+    #[error("`{file}`: {why}")]
+    Unreadable {
+        /// The file, with its `in:`.
+        file: String,
+        /// Why.
+        why: String,
+    },
+    /// The plan depends on what waves before it put.
+    #[error("wave `{0}` is planned when the waves before it are over")]
+    AtRunTime(String),
     /// The keys that a glob needs were not given.
     #[error("wave `{wave}` needs a listing of `{pattern}`")]
     NotListed {
@@ -175,123 +140,115 @@ pub enum PlanError {
 }
 
 impl Program {
-    /// What has to be listed before this wave can be planned: keys that match a glob; `None` when
-    /// it has no glob.
+    /// Plans a wave on a machine with `cores`. `seen` is what [`Self::look`] asks for.
     ///
     /// # Errors
-    /// When there is no such wave, or its glob is none.
-    pub fn glob(&self, wave: WaveId) -> Result<Option<Glob>, PlanError> {
-        let def = self.wave(wave).ok_or(PlanError::NoWave(wave.0))?;
-        match &def.items {
-            Some(Items::Glob { place, pattern }) => {
-                let pattern = pattern.text(&Planning::new(self, 0)).map_err(|why| {
-                    PlanError::Glob { pattern: pattern.source().to_owned(), why: why.to_string() }
-                })?;
-                let (place, pattern) = match place_of(&pattern) {
-                    (Place::Inputs, rest) => (Place::Inputs, rest),
-                    (Place::Store, pattern) => (*place, pattern),
-                };
-                Glob::new(place, pattern).map(Some)
-            }
-            Some(Items::List(_) | Items::Range(_) | Items::Values(_)) | None => Ok(None),
-        }
+    /// When an expression fails, a number is out of bounds, there are no items, or the plan depends
+    /// on what waves before it put.
+    pub fn plan(&self, wave: WaveId, cores: u32, seen: Option<&Seen>) -> Result<Plan, PlanError> {
+        self.plan_after(wave, cores, seen, None)
     }
 
-    /// Plans a wave on a machine with `cores`. `keys` are those that [`Self::glob`] asks for,
-    /// without `in:`; those that do not match are passed over.
-    ///
-    /// # Errors
-    /// When an expression fails, a number is out of bounds, or there are no items.
-    pub fn plan(
+    /// The same when the waves before it are over, with the keys that they put, by their names.
+    pub(crate) fn plan_after(
         &self,
         wave: WaveId,
         cores: u32,
-        keys: Option<&[String]>,
+        seen: Option<&Seen>,
+        outputs: Option<BTreeMap<String, Vec<String>>>,
     ) -> Result<Plan, PlanError> {
         let def = self.wave(wave).ok_or(PlanError::NoWave(wave.0))?;
-        let count = |what, count: Option<&Count>, max| {
-            count.map(|count| self.count(def, what, count, cores, max)).transpose()
+        if outputs.is_none() && def.uses_outputs() {
+            return Err(PlanError::AtRunTime(def.name.clone()));
+        }
+        let planner = Planner {
+            program: self,
+            id: wave,
+            wave: def,
+            known: Planning::new(&self.param_values, cores, outputs),
         };
-        let workers = count("workers", def.workers.as_ref(), WORKERS_MAX)?;
+        planner.plan(seen)
+    }
+}
+
+/// Plans one wave.
+struct Planner<'a> {
+    program: &'a Program,
+    id: WaveId,
+    wave: &'a Wave,
+    known: Planning<'a>,
+}
+
+impl Planner<'_> {
+    fn plan(&self, seen: Option<&Seen>) -> Result<Plan, PlanError> {
+        let def = self.wave;
+        let count = |what, count: Option<&Count>, max| {
+            count.map(|count| self.count(what, count, max)).transpose()
+        };
+        let workers = count("workers", def.workers.as_ref(), def.max_workers)?;
         let at_once = count("at_once", def.at_once.as_ref(), u32::MAX)?;
-        let items = self.items(wave, def, cores, keys)?;
+        if def.each {
+            let queue = workers.is_some();
+            return Ok(Plan { workers: workers.unwrap_or(0), items: None, queue, at_once });
+        }
+        let items = self.items(seen)?;
         let per_item = items.as_ref().map(|items| u32::try_from(items.len()).unwrap_or(u32::MAX));
         let queue = workers.is_some() && items.is_some();
         let workers = match (workers, per_item) {
             (Some(workers), Some(items)) => workers.min(items),
             (Some(workers), None) => workers,
-            (None, items) => bounded(def, "items", items.unwrap_or(0).into(), WORKERS_MAX.into())?,
+            (None, items) => {
+                self.bounded("items", items.unwrap_or(0).into(), def.max_workers.into())?
+            }
         };
         Ok(Plan { workers, items, queue, at_once })
     }
 
-    fn count(
-        &self,
-        wave: &Wave,
-        what: &'static str,
-        count: &Count,
-        cores: u32,
-        max: u32,
-    ) -> Result<u32, PlanError> {
+    fn count(&self, what: &'static str, count: &Count, max: u32) -> Result<u32, PlanError> {
         match count {
-            Count::Number(number) => bounded(wave, what, i128::from(*number), max.into()),
-            Count::Expr(expr) => {
-                let number = self.number(wave, what, expr, cores)?;
-                bounded(wave, what, number, max.into())
-            }
+            Count::Number(number) => self.bounded(what, i128::from(*number), max.into()),
+            Count::Expr(expr) => self.bounded(what, self.number(what, expr)?, max.into()),
         }
     }
 
     /// A whole number out of an expression.
-    fn number(
-        &self,
-        wave: &Wave,
-        what: &'static str,
-        expr: &Expr,
-        cores: u32,
-    ) -> Result<i128, PlanError> {
-        let failed = |why: String| PlanError::Expression {
-            wave: wave.name.clone(),
-            what,
-            source_text: expr.source().trim().to_owned(),
-            why,
-        };
-        let value = expr.value(&Planning::new(self, cores)).map_err(|error| failed(error.why))?;
+    fn number(&self, what: &'static str, expr: &Expr) -> Result<i128, PlanError> {
+        let failed = |why: String| self.failed(what, expr, why);
+        let value = expr.value(&self.known).map_err(|error| failed(error.why))?;
         whole_number(&value).ok_or_else(|| failed(format!("{value} is not a whole number")))
     }
 
-    fn items(
-        &self,
-        id: WaveId,
-        wave: &Wave,
-        cores: u32,
-        keys: Option<&[String]>,
-    ) -> Result<Option<ItemList>, PlanError> {
-        let items = match &wave.items {
+    fn failed(&self, what: &'static str, expr: &Expr, why: String) -> PlanError {
+        PlanError::Expression {
+            wave: self.wave.name.clone(),
+            what,
+            source_text: expr.source().trim().to_owned(),
+            why,
+        }
+    }
+
+    fn items(&self, seen: Option<&Seen>) -> Result<Option<ItemList>, PlanError> {
+        let items = match &self.wave.items {
             None => return Ok(None),
             Some(Items::List(values)) => ItemList::Values(values.clone()),
             Some(Items::Range(end)) => {
-                let end = self.number(wave, "range", end, cores)?;
-                ItemList::Range(bounded(wave, "range", end, ITEMS_MAX)?)
+                ItemList::Range(self.bounded("range", self.number("range", end)?, ITEMS_MAX)?)
             }
-            Some(Items::Values(list)) => self.values(wave, list, cores)?,
-            Some(Items::Glob { .. }) => self.listed(id, wave, keys)?,
+            Some(Items::Values(list)) => self.values(list)?,
+            Some(Items::Glob { .. } | Items::Lines { .. } | Items::Csv { .. }) => {
+                self.seen(seen)?
+            }
         };
-        bounded::<u64>(wave, "items", items.len().into(), ITEMS_MAX)?;
+        self.bounded::<u64>("items", items.len().into(), ITEMS_MAX)?;
         Ok(Some(items))
     }
 
     /// The values of a list that an expression gives.
-    fn values(&self, wave: &Wave, list: &Expr, cores: u32) -> Result<ItemList, PlanError> {
-        let failed = |why: String| PlanError::Expression {
-            wave: wave.name.clone(),
-            what: "items",
-            source_text: list.source().trim().to_owned(),
-            why,
-        };
+    fn values(&self, list: &Expr) -> Result<ItemList, PlanError> {
+        let failed = |why: String| self.failed("items", list, why);
         let value = list
-            .value(&Planning::new(self, cores))
-            .and_then(|value| value::freeze(&value).map_err(|why| list.failed(why)))
+            .value(&self.known)
+            .and_then(|value| value::freeze_list(&value).map_err(|why| list.failed(why)))
             .map_err(|error| failed(error.why))?;
         match value::to_json(&value) {
             Some(Json::Array(values)) => Ok(ItemList::Values(values)),
@@ -299,48 +256,76 @@ impl Program {
         }
     }
 
-    fn listed(
-        &self,
-        id: WaveId,
-        wave: &Wave,
-        keys: Option<&[String]>,
-    ) -> Result<ItemList, PlanError> {
-        let Some(glob) = self.glob(id)? else {
-            return Err(PlanError::NoWave(id.0));
+    /// Items out of what was looked at.
+    fn seen(&self, seen: Option<&Seen>) -> Result<ItemList, PlanError> {
+        let Some(look) = self.program.look(self.id)? else {
+            return Err(PlanError::NoWave(self.id.0));
         };
-        let prefix = match glob.place {
+        let wave = self.wave.name.clone();
+        let (place, name) = match &look {
+            Look::Keys(glob) => (glob.place, &glob.pattern),
+            Look::Text { place, key } => (*place, key),
+        };
+        let prefix = match place {
             Place::Inputs => "in:",
             Place::Store => "",
         };
-        let wave = wave.name.clone();
-        let pattern = format!("{prefix}{}", glob.pattern);
-        let Some(keys) = keys else {
-            return Err(PlanError::NotListed { wave, pattern });
+        let pattern = format!("{prefix}{name}");
+        let values: Vec<Json> = match (&look, seen) {
+            (Look::Keys(glob), Some(Seen::Keys(keys))) => {
+                let keys = glob.select(keys.iter().cloned());
+                keys.iter().map(|key| Json::from(format!("{prefix}{key}"))).collect()
+            }
+            (Look::Text { .. }, Some(Seen::Text(text))) => self
+                .read(text)
+                .map_err(|why| PlanError::Unreadable { file: pattern.clone(), why })?,
+            (Look::Keys(_) | Look::Text { .. }, _) => {
+                return Err(PlanError::NotListed { wave, pattern });
+            }
         };
-        let keys = glob.select(keys.iter().cloned());
-        if keys.is_empty() {
-            return Err(PlanError::NothingMatches { wave, pattern });
+        if values.is_empty() {
+            return Err(match look {
+                Look::Keys(_) => PlanError::NothingMatches { wave, pattern },
+                Look::Text { .. } => PlanError::Empty { wave, file: pattern },
+            });
         }
-        let values = keys.iter().map(|key| Json::from(format!("{prefix}{key}")));
-        Ok(ItemList::Values(values.collect()))
+        Ok(ItemList::Values(values))
+    }
+
+    /// Items out of a file.
+    fn read(&self, text: &[u8]) -> Result<Vec<Json>, String> {
+        match &self.wave.items {
+            Some(Items::Csv { .. }) => {
+                let params: Vec<&str> = self.program.params.keys().map(String::as_str).collect();
+                table::rows(text, &params)
+            }
+            Some(
+                Items::Lines { .. }
+                | Items::List(_)
+                | Items::Range(_)
+                | Items::Values(_)
+                | Items::Glob { .. },
+            )
+            | None => table::lines(text),
+        }
+    }
+
+    fn bounded<N: TryFrom<i128>>(
+        &self,
+        what: &'static str,
+        value: i128,
+        max: u64,
+    ) -> Result<N, PlanError> {
+        let wave = || self.wave.name.clone();
+        let out = || PlanError::OutOfBounds { wave: wave(), what, value: value.to_string(), max };
+        if value < 1 || value > i128::from(max) {
+            return Err(out());
+        }
+        N::try_from(value).map_err(|_| out())
     }
 }
 
 /// An integer, or a float without a fraction.
 pub(crate) fn whole_number(value: &Value) -> Option<i128> {
     if value.is_number() { i128::try_from(value.clone()).ok() } else { None }
-}
-
-fn bounded<N: TryFrom<i128>>(
-    wave: &Wave,
-    what: &'static str,
-    value: i128,
-    max: u64,
-) -> Result<N, PlanError> {
-    let out =
-        || PlanError::OutOfBounds { wave: wave.name.clone(), what, value: value.to_string(), max };
-    if value < 1 || value > i128::from(max) {
-        return Err(out());
-    }
-    N::try_from(value).map_err(|_| out())
 }

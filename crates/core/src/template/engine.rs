@@ -17,8 +17,10 @@ pub struct Expr {
     source: String,
     compiled: Expression<'static, 'static>,
     names: Vec<(Arc<str>, Binding)>,
-    /// Attributes of `vars` that it reads, for errors.
+    /// Attributes of `vars` that it reads.
     vars: Vec<String>,
+    /// Whether it reads `vars` as a whole.
+    reads_all_vars: bool,
     reads_output: bool,
 }
 
@@ -39,6 +41,7 @@ pub(super) fn engine() -> &'static Environment<'static> {
         // Debugging aids that print the engine's own insides.
         engine.remove_global("debug");
         engine.remove_global("namespace");
+        engine.add_filter("md5", md5);
         engine
     })
 }
@@ -48,7 +51,7 @@ pub(super) fn engine() -> &'static Environment<'static> {
 const FILTERS: &[&str] = &[
     "abs", "attr", "batch", "bool", "capitalize", "chain", "count", "default", "dictsort", "first",
     "float", "format", "groupby", "indent", "int", "items", "join", "last", "length", "lines",
-    "list", "lower", "map", "max", "min", "pprint", "reject", "rejectattr", "replace", "reverse",
+    "list", "lower", "map", "max", "md5", "min", "pprint", "reject", "rejectattr", "replace", "reverse",
     "round", "select", "selectattr", "slice", "sort", "split", "string", "sum", "title", "trim",
     "unique", "upper", "zip",
 ];
@@ -97,17 +100,19 @@ impl Expr {
         paths.sort_unstable();
         errors.extend(paths.iter().filter_map(|path| scope.wrong_path(source, path)));
         errors.extend(unknown_filters_and_tests(source));
+        errors.extend(wrong_waves(source, scope));
         if !errors.is_empty() {
             return Err(errors);
         }
         let reads_output = names.iter().any(|(_, binding)| *binding == Binding::Last)
             && paths.iter().any(|path| path == "last" || path.starts_with("last.output"));
+        let reads_all_vars = paths.iter().any(|path| path == "vars");
         let vars = paths
             .iter()
             .filter_map(|path| path.strip_prefix("vars."))
             .map(|path| path.split('.').next().unwrap_or_default().to_owned())
             .collect();
-        Ok(Self { source: source.to_owned(), compiled, names, vars, reads_output })
+        Ok(Self { source: source.to_owned(), compiled, names, vars, reads_all_vars, reads_output })
     }
 
     /// The expression as written.
@@ -125,7 +130,7 @@ impl Expr {
     pub(crate) fn value(&self, bindings: &dyn Bindings) -> Result<Value, EvalError> {
         let mut context = BTreeMap::new();
         for (name, binding) in &self.names {
-            context.insert(Arc::clone(name), bindings.value(*binding));
+            context.insert(Arc::clone(name), bindings.value(name, *binding));
         }
         let without =
             |why: &str| self.failed(self.without_value(bindings).unwrap_or_else(|| why.to_owned()));
@@ -142,7 +147,7 @@ impl Expr {
     /// Names the first thing that it reads and that has no value.
     fn without_value(&self, bindings: &dyn Bindings) -> Option<String> {
         self.names.iter().find_map(|(name, binding)| {
-            let value = bindings.value(*binding);
+            let value = bindings.value(name, *binding);
             let has_none =
                 |var: &&String| value.get_attr(var).is_ok_and(|value| value.is_undefined());
             match binding {
@@ -153,6 +158,9 @@ impl Expr {
                     let var = self.vars.iter().find(has_none)?;
                     Some(format!("`vars.{var}` has no value yet"))
                 }
+                Binding::Column if value.is_undefined() => {
+                    Some(format!("`{name}` is not bound, and no column of the table"))
+                }
                 _ => value.is_undefined().then(|| format!("`{name}` has no value here")),
             }
         })
@@ -161,6 +169,21 @@ impl Expr {
     /// An error of this expression.
     pub(crate) fn failed(&self, why: String) -> EvalError {
         EvalError { expression: self.source.trim().to_owned(), why }
+    }
+
+    /// What its names are bound to.
+    pub(crate) fn bindings(&self) -> impl Iterator<Item = Binding> {
+        self.names.iter().map(|(_, binding)| *binding)
+    }
+
+    /// The waves whose outputs it reads.
+    pub(crate) fn waves_read(&self) -> Vec<&str> {
+        scan::calls(&self.source, "outputs_of").into_iter().filter_map(|(_, wave)| wave).collect()
+    }
+
+    /// The variables that it reads; `None` if that may be any.
+    pub(crate) fn vars_read(&self) -> Option<&[String]> {
+        (!self.reads_all_vars).then_some(self.vars.as_slice())
     }
 
     /// Whether it uses this binding.
@@ -210,7 +233,14 @@ fn unknown_filters_and_tests(source: &str) -> Vec<CompileError> {
             .compile_expression_owned(question)
             .and_then(|question| question.eval(()))
             .is_ok_and(|known| known.is_true());
-        if !known {
+        if name == "url" && usage == Use::Filter {
+            errors.push(CompileError {
+                message: "`url` is not yet supported".to_owned(),
+                range,
+                cure: None,
+                is_syntax: false,
+            });
+        } else if !known {
             errors.push(CompileError {
                 message: format!("no {kind} is called `{name}`"),
                 range,
@@ -223,6 +253,41 @@ fn unknown_filters_and_tests(source: &str) -> Vec<CompileError> {
         }
     }
     errors
+}
+
+/// `outputs_of` of what is no wave before this one.
+fn wrong_waves(source: &str, scope: &Scope<'_>) -> Vec<CompileError> {
+    let mut errors = Vec::new();
+    if scope.before().is_empty() {
+        return errors;
+    }
+    let names: Vec<&str> = scope.before().iter().map(String::as_str).collect();
+    for (range, wave) in scan::calls(source, "outputs_of") {
+        let error = match wave {
+            Some(wave) if names.contains(&wave) => continue,
+            Some(wave) => {
+                let cure = match nearest(wave, names.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("add it to `after`; before this one are {}", names.join(", ")),
+                };
+                (format!("no wave `{wave}` comes before this one"), cure)
+            }
+            None => {
+                let message = "`outputs_of` takes the name of a wave in quotes".to_owned();
+                (message, format!("write outputs_of('{}')", names.join("') or outputs_of('")))
+            }
+        };
+        let (message, cure) = error;
+        errors.push(CompileError { range, message, cure: Some(cure), is_syntax: false });
+    }
+    errors
+}
+
+/// The filter `md5`: the hash of a text, in hexadecimal digits.
+#[expect(clippy::needless_pass_by_value, reason = "filters take their arguments so")]
+fn md5(value: Value) -> String {
+    use md5::{Digest, Md5};
+    Md5::digest(value.to_string().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A run-time error of the engine in words, without its names of templates and lines.

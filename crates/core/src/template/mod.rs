@@ -18,7 +18,9 @@ use thiserror::Error;
 pub use engine::Expr;
 pub(crate) use minijinja::Value;
 pub(crate) use minijinja::value::ValueKind;
-pub(crate) use scope::{Binding, Bindings, ItemNames, Planning, RESERVED, Scope, param_value};
+pub(crate) use scope::{
+    Binding, Bindings, Columns, ItemNames, Planning, RESERVED, Scope, param_value,
+};
 pub use text::Template;
 pub(crate) use text::{Literal, whole_expression};
 

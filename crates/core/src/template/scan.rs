@@ -135,6 +135,29 @@ pub(super) fn filters_and_tests(source: &str) -> Vec<(Use, Range<usize>)> {
     uses
 }
 
+/// Calls of a function: where, and the text that is its one argument, if it is one.
+pub(super) fn calls<'s>(source: &'s str, function: &str) -> Vec<(Range<usize>, Option<&'s str>)> {
+    let tokens: Vec<(Token, Range<usize>)> = tokens(source).collect();
+    let mut calls = Vec::new();
+    for (at, (_, range)) in tokens.iter().enumerate() {
+        let after_dot = at > 0 && tokens.get(at - 1).is_some_and(|(token, _)| *token == DOT);
+        if source.get(range.clone()) != Some(function) || after_dot {
+            continue;
+        }
+        let argument = match tokens.get(at + 1..at + 4) {
+            Some([(Token::Other(b'('), _), (Token::Text, text), (Token::Other(b')'), _)]) => {
+                let text = source.get(text.start + 1..text.end.saturating_sub(1));
+                text.filter(|text| !text.contains('\\'))
+            }
+            _ => None,
+        };
+        calls.push((range.clone(), argument));
+    }
+    calls
+}
+
+const DOT: Token = Token::Other(b'.');
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use minijinja::Value;
 
 use crate::job::nearest;
-use crate::program::Program;
 use crate::template::{CompileError, scan};
 
 /// What a name stands for.
@@ -31,18 +30,22 @@ pub(crate) enum Binding {
     Ext,
     /// What `set` steps have set.
     Vars,
+    /// A column of the table whose rows are the items, by its name.
+    Column,
     /// The last reply.
     Last,
     /// A loop's name, by its slot.
     Loop(u32),
     /// How many cores the coordinator's machine has.
     Cores,
+    /// A function: the keys that a wave put.
+    OutputsOf,
 }
 
 /// Values of bindings. Two implementations: a machine, and a wave that is being planned.
 pub(crate) trait Bindings {
-    /// The value; undefined if there is none at this point.
-    fn value(&self, binding: Binding) -> Value;
+    /// The value of `name`, which is bound to `binding`; undefined if there is none at this point.
+    fn value(&self, name: &str, binding: Binding) -> Value;
 }
 
 /// Names that are reserved, so that no parameter, loop or variable may be called like them: what
@@ -87,7 +90,7 @@ pub(crate) const RESERVED: &[&str] = &[
 ];
 
 /// Names that later versions bind.
-const LATER: &[&str] = &["info", "group", "place", "outputs_of"];
+const LATER: &[&str] = &["info", "group", "place"];
 
 /// What kind of items a wave has, as far as names depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +101,19 @@ pub(crate) enum ItemNames {
     Item,
     /// Texts: they have a name, a stem and an extension.
     Text,
+    /// Rows of a table: each column is a name.
+    Row,
+}
+
+/// The columns of the table whose rows are the items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Columns<'a> {
+    /// There is none.
+    None,
+    /// These.
+    Known(&'a [String]),
+    /// They are known when the table is read: any name that is not the job's own may be one.
+    AtRunTime,
 }
 
 /// The names that are bound at one place of a job file.
@@ -106,7 +122,23 @@ pub(crate) struct Scope<'a> {
     names: BTreeMap<&'a str, Binding>,
     vars: &'a [String],
     items: ItemNames,
-    machine: bool,
+    columns: Columns<'a>,
+    /// Waves that come before this one, where a wave is planned.
+    before: &'a [String],
+    place: Place,
+}
+
+/// What a scope is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Texts of the job as a whole.
+    Job,
+    /// Numbers and items of a wave.
+    Plan,
+    /// Steps that a worker does once.
+    Setup,
+    /// Steps.
+    Steps,
 }
 
 impl<'a> Scope<'a> {
@@ -116,18 +148,35 @@ impl<'a> Scope<'a> {
             names: params.into_iter().zip((0..).map(Binding::Param)).collect(),
             vars: &[],
             items: ItemNames::None,
-            machine: false,
+            columns: Columns::None,
+            before: &[],
+            place: Place::Job,
         }
     }
 
-    /// Parameters and `cores`: where a wave is planned.
-    pub(crate) fn planning(mut self) -> Self {
+    /// Parameters, `cores` and what the waves `before` put: where a wave is planned.
+    pub(crate) fn planning(mut self, before: &'a [String]) -> Self {
         self.names.insert("cores", Binding::Cores);
+        if !before.is_empty() {
+            self.names.insert("outputs_of", Binding::OutputsOf);
+        }
+        self.before = before;
+        self.place = Place::Plan;
         self
     }
 
+    /// The waves whose outputs can be known here.
+    pub(super) const fn before(&self) -> &'a [String] {
+        self.before
+    }
+
     /// All that a worker's steps may name.
-    pub(crate) fn machine(mut self, items: ItemNames, vars: &'a [String]) -> Self {
+    pub(crate) fn machine(
+        mut self,
+        items: ItemNames,
+        columns: Columns<'a>,
+        vars: &'a [String],
+    ) -> Self {
         self.names.extend([
             ("index", Binding::Index),
             ("workers", Binding::Workers),
@@ -148,7 +197,21 @@ impl<'a> Scope<'a> {
         }
         self.vars = vars;
         self.items = items;
-        self.machine = true;
+        self.columns = columns;
+        self.place = Place::Steps;
+        self
+    }
+
+    /// All that the steps of `setup` may name: a worker has no item yet.
+    pub(crate) fn setup(self, vars: &'a [String]) -> Self {
+        let mut scope = self.machine(ItemNames::None, Columns::None, vars);
+        scope.place = Place::Setup;
+        scope
+    }
+
+    /// The same without the number of workers, where that is not known before the wave's end.
+    pub(crate) fn without_count(mut self) -> Self {
+        self.names.remove("workers");
         self
     }
 
@@ -160,7 +223,12 @@ impl<'a> Scope<'a> {
     }
 
     pub(super) fn binding(&self, name: &str) -> Option<Binding> {
-        self.names.get(name).copied()
+        let is_column = match self.columns {
+            Columns::None => false,
+            Columns::Known(columns) => columns.iter().any(|column| column == name),
+            Columns::AtRunTime => !LATER.contains(&name) && name != "outputs_of",
+        };
+        self.names.get(name).copied().or_else(|| is_column.then_some(Binding::Column))
     }
 
     /// What to say of a name that is not bound: message and cure.
@@ -170,20 +238,30 @@ impl<'a> Scope<'a> {
         }
         let message = format!("`{name}` is not bound");
         let cure = match (name, self.items) {
-            ("item" | "name" | "stem" | "ext", ItemNames::None) if self.machine => {
+            ("item" | "name" | "stem" | "ext", _) if self.place == Place::Setup => {
+                "`setup` comes before the worker's first item".to_owned()
+            }
+            ("item" | "name" | "stem" | "ext", ItemNames::None) if self.place == Place::Steps => {
                 "it is bound where the wave has `items`".to_owned()
             }
+            ("workers", _) if self.place == Place::Steps => {
+                "with `each`, how many workers there are is known only at the wave's end".to_owned()
+            }
+            ("outputs_of", _) if self.place == Place::Plan => {
+                "name the waves before this one in its `after`".to_owned()
+            }
+            ("outputs_of", _) => "it is bound in `workers` and `items` of a wave".to_owned(),
             ("name" | "stem" | "ext", ItemNames::Item) => {
                 "it is bound where all items are texts".to_owned()
             }
             _ if self.vars.iter().any(|var| var == name) => format!("write `vars.{name}`"),
-            _ if self.machine
+            _ if self.place == Place::Steps
                 && self.items == ItemNames::None
                 && nearest(name, self.names.keys().copied().chain(["item"])) == Some("item") =>
             {
                 "did you mean `item`? It is bound where the wave has `items`".to_owned()
             }
-            _ => match nearest(name, self.names.keys().copied()) {
+            _ => match nearest(name, self.names.keys().copied().chain(self.column_names())) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("bound are {}", self.listed()),
             },
@@ -191,8 +269,18 @@ impl<'a> Scope<'a> {
         (message, Some(cure))
     }
 
+    fn column_names(&self) -> impl Iterator<Item = &'a str> {
+        let columns: &'a [String] = match self.columns {
+            Columns::Known(columns) => columns,
+            Columns::None | Columns::AtRunTime => &[],
+        };
+        columns.iter().map(String::as_str)
+    }
+
     fn listed(&self) -> String {
-        let names: Vec<String> = self.names.keys().map(|name| format!("`{name}`")).collect();
+        let columns = self.column_names();
+        let names: Vec<String> =
+            self.names.keys().copied().chain(columns).map(|name| format!("`{name}`")).collect();
         if names.is_empty() {
             "only the job's parameters, and it has none".to_owned()
         } else {
@@ -235,21 +323,41 @@ impl<'a> Scope<'a> {
 
 /// Bindings of a wave that is being planned.
 pub(crate) struct Planning<'a> {
-    pub params: &'a [Value],
-    pub cores: u32,
+    params: &'a [Value],
+    cores: u32,
+    /// The function `outputs_of`, if the waves before it are over.
+    outputs_of: Value,
 }
 
 impl<'a> Planning<'a> {
-    pub(crate) fn new(program: &'a Program, cores: u32) -> Self {
-        Self { params: &program.param_values, cores }
+    /// Of parameters only.
+    pub(crate) const fn of(params: &'a [Value]) -> Self {
+        Self { params, cores: 0, outputs_of: Value::UNDEFINED }
+    }
+
+    /// Of parameters, cores, and the keys that waves put, by their names.
+    pub(crate) fn new(
+        params: &'a [Value],
+        cores: u32,
+        outputs: Option<BTreeMap<String, Vec<String>>>,
+    ) -> Self {
+        let outputs_of = outputs.map_or(Value::UNDEFINED, |outputs| {
+            let outputs: BTreeMap<String, Value> =
+                outputs.into_iter().map(|(wave, keys)| (wave, Value::from(keys))).collect();
+            Value::from_function(move |wave: String| {
+                outputs.get(&wave).cloned().unwrap_or_else(|| Value::from(Vec::<Value>::new()))
+            })
+        });
+        Self { params, cores, outputs_of }
     }
 }
 
 impl Bindings for Planning<'_> {
-    fn value(&self, binding: Binding) -> Value {
+    fn value(&self, _name: &str, binding: Binding) -> Value {
         match binding {
             Binding::Param(param) => param_value(self.params, param),
             Binding::Cores => Value::from(self.cores),
+            Binding::OutputsOf => self.outputs_of.clone(),
             Binding::Index
             | Binding::Workers
             | Binding::Wave
@@ -258,6 +366,7 @@ impl Bindings for Planning<'_> {
             | Binding::Name
             | Binding::Stem
             | Binding::Ext
+            | Binding::Column
             | Binding::Vars
             | Binding::Last
             | Binding::Loop(_) => Value::UNDEFINED,

@@ -1,7 +1,5 @@
 //! Texts with `{{ }}` in them, and values that hold such texts.
 
-use std::fmt::Write as _;
-
 use minijinja::Value;
 
 use crate::limits::VALUE_BYTES_MAX;
@@ -145,8 +143,29 @@ impl Template {
         })
     }
 
+    /// Whether its text outside of expressions has the characters of a glob.
+    pub(crate) fn is_pattern(&self) -> bool {
+        self.pieces.iter().any(|piece| match piece {
+            Piece::Text(text) => text.contains(['*', '?', '[', '{']),
+            Piece::Expr(_) => false,
+        })
+    }
+
+    /// The text as a glob: what expressions give stands for itself.
+    pub(crate) fn pattern(&self, bindings: &dyn Bindings) -> Result<String, EvalError> {
+        self.render(bindings, globset::escape)
+    }
+
     /// The text, expressions replaced by their values.
     pub(crate) fn text(&self, bindings: &dyn Bindings) -> Result<String, EvalError> {
+        self.render(bindings, str::to_owned)
+    }
+
+    fn render(
+        &self,
+        bindings: &dyn Bindings,
+        shown: fn(&str) -> String,
+    ) -> Result<String, EvalError> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
@@ -154,8 +173,7 @@ impl Template {
                 Piece::Expr(expr) => {
                     let value = expr.value(bindings)?;
                     let value = value::freeze(&value).map_err(|why| expr.failed(why))?;
-                    // Writing to a string cannot fail.
-                    write!(text, "{value}").ok();
+                    text.push_str(&shown(&value.to_string()));
                 }
             }
             if text.len() > VALUE_BYTES_MAX {

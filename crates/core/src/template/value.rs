@@ -6,7 +6,7 @@ use minijinja::Value;
 use minijinja::value::ValueKind;
 use serde_json::Value as Json;
 
-use crate::limits::VALUE_BYTES_MAX;
+use crate::limits::{ITEMS_BYTES_MAX, VALUE_BYTES_MAX};
 
 /// Depth of lists within lists; it bounds the recursion of whatever walks a value.
 const DEPTH_MAX: u32 = 32;
@@ -42,15 +42,37 @@ pub(crate) fn to_json(value: &Value) -> Option<Json> {
 /// The same value without anything lazy in it, at most [`VALUE_BYTES_MAX`] large: what may be kept
 /// and shown. Says why if it is larger, or no data (a function, say).
 pub(crate) fn freeze(value: &Value) -> Result<Value, String> {
-    let mut budget = VALUE_BYTES_MAX;
-    freeze_within(value, DEPTH_MAX, &mut budget)
+    freeze_to(value, VALUE_BYTES_MAX)
 }
 
-fn freeze_within(value: &Value, depth: u32, budget: &mut usize) -> Result<Value, String> {
+/// The same of a list of items, at most [`ITEMS_BYTES_MAX`] large.
+pub(crate) fn freeze_list(value: &Value) -> Result<Value, String> {
+    freeze_to(value, ITEMS_BYTES_MAX)
+}
+
+fn freeze_to(value: &Value, max: usize) -> Result<Value, String> {
+    let mut budget = max;
+    freeze_within(value, DEPTH_MAX, &mut budget).map_err(|why| match why {
+        Unfit::Large => format!("the value is larger than {max} bytes"),
+        Unfit::Other(why) => why,
+    })
+}
+
+/// Why a value cannot be kept.
+enum Unfit {
+    Large,
+    Other(String),
+}
+
+impl From<String> for Unfit {
+    fn from(why: String) -> Self {
+        Self::Other(why)
+    }
+}
+
+fn freeze_within(value: &Value, depth: u32, budget: &mut usize) -> Result<Value, Unfit> {
     let text_bytes = value.as_str().map(str::len).or_else(|| value.as_bytes().map(<[u8]>::len));
-    *budget = budget
-        .checked_sub(SLOT_BYTES + text_bytes.unwrap_or(0))
-        .ok_or_else(|| format!("the value is larger than {VALUE_BYTES_MAX} bytes"))?;
+    *budget = budget.checked_sub(SLOT_BYTES + text_bytes.unwrap_or(0)).ok_or(Unfit::Large)?;
     match value.kind() {
         ValueKind::Bool
         | ValueKind::Number
@@ -77,8 +99,8 @@ fn freeze_within(value: &Value, depth: u32, budget: &mut usize) -> Result<Value,
             }
             Ok(Value::from(entries))
         }
-        ValueKind::Undefined => Err("a part of it has no value".to_owned()),
-        kind => Err(format!("a {kind} is not data")),
+        ValueKind::Undefined => Err("a part of it has no value".to_owned().into()),
+        kind => Err(format!("a {kind} is not data").into()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! How many workers a wave has, and what they work on.
 
-use musec_core::{Glob, ItemList, PlanError, Program, WaveId};
+use musec_core::{Glob, ItemList, PlanError, Program, Seen, WaveId};
 use musec_protocol::Place;
 use serde_json::json;
 
@@ -58,11 +58,11 @@ fn a_glob_is_listed_first_and_its_keys_are_sorted_by_bytes() {
     assert!(matches!(error, PlanError::NotListed { .. }), "{error}");
     let keys =
         ["x/b.png", "x/ä.png", "x/B.png", "x/y/a.png", "z.png", "x/b.png"].map(str::to_owned);
-    let plan = program.plan(WaveId(0), 1, Some(&keys)).unwrap();
+    let plan = program.plan(WaveId(0), 1, Some(&Seen::Keys(keys.to_vec()))).unwrap();
     let items = plan.items.unwrap();
     let all: Vec<_> = (0..items.len()).filter_map(|number| items.item(number)).collect();
     assert_eq!(all, ["in:x/B.png", "in:x/b.png", "in:x/ä.png"]);
-    let error = program.plan(WaveId(0), 1, Some(&[])).unwrap_err();
+    let error = program.plan(WaveId(0), 1, Some(&Seen::Keys(Vec::new()))).unwrap_err();
     assert_eq!(error.to_string(), "no item for wave `job`: nothing matches `in:x/*.png`");
 }
 

@@ -161,7 +161,7 @@ impl World {
                 }
                 Output::Finished(status) => self.status = Some(status),
                 Output::KeepOutput { .. } => self.outputs_kept += 1,
-                Output::Hangup(_) | Output::Welcome(..) | Output::List { .. } | Output::Sync => {}
+                Output::Hangup(_) | Output::Welcome(..) | Output::Look { .. } | Output::Sync => {}
             }
         }
         self.alive_max = self.alive_max.max(self.fleet.alive());
