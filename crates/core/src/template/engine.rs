@@ -130,7 +130,13 @@ impl Expr {
     pub(crate) fn value(&self, bindings: &dyn Bindings) -> Result<Value, EvalError> {
         let mut context = BTreeMap::new();
         for (name, binding) in &self.names {
-            context.insert(Arc::clone(name), bindings.value(name, *binding));
+            let value = bindings.value(name, *binding);
+            if *binding == Binding::Column && value.is_undefined() {
+                return Err(
+                    self.failed(format!("`{name}` is not bound, and no column of the table"))
+                );
+            }
+            context.insert(Arc::clone(name), value);
         }
         let without =
             |why: &str| self.failed(self.without_value(bindings).unwrap_or_else(|| why.to_owned()));
@@ -157,9 +163,6 @@ impl Expr {
                 Binding::Vars => {
                     let var = self.vars.iter().find(has_none)?;
                     Some(format!("`vars.{var}` has no value yet"))
-                }
-                Binding::Column if value.is_undefined() => {
-                    Some(format!("`{name}` is not bound, and no column of the table"))
                 }
                 _ => value.is_undefined().then(|| format!("`{name}` has no value here")),
             }
@@ -208,6 +211,8 @@ fn syntax_error(source: &str, error: &minijinja::Error) -> CompileError {
         Some("write the expression without `{{ }}`".to_owned())
     } else if source.contains("&&") || source.contains("||") || source.contains('!') {
         Some("write `and`, `or`, `not` for `&&`, `||`, `!`".to_owned())
+    } else if source.contains(" = ") {
+        Some("write `==` to compare".to_owned())
     } else {
         None
     };

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper's panic is a failed test")]
 
+mod broken;
+mod control;
 mod errors;
 mod grammar;
 mod machine;
 mod plan;
+mod reference;
 mod templates;
 
 use std::fmt::Write as _;

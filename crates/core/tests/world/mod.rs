@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use musec_core::fleet::{Closed, Fleet, FleetOptions, Input, Output};
 use musec_core::job::{Options, parse};
+use musec_core::{Look, Seen};
 use musec_protocol::{
     Action, ClockKind, Command, CommandId, Hello, LaunchId, Outcome, Pong, Reply, Tail, WTime,
 };
@@ -43,11 +44,13 @@ pub(crate) struct WorldOptions {
     /// Fate by launch and command; command 0 decides on the launch too.
     pub(crate) fate: fn(u64, u64) -> Fate,
     pub(crate) cancel: Vec<Duration>,
+    /// What is in every file that is looked at.
+    pub(crate) text: &'static str,
 }
 
 impl WorldOptions {
     pub(crate) fn calm(seed: u64) -> Self {
-        Self { seed, jitter_ms: 90, fate: |_, _| Fate::Live, cancel: Vec::new() }
+        Self { seed, jitter_ms: 90, fate: |_, _| Fate::Live, cancel: Vec::new(), text: "" }
     }
 }
 
@@ -60,6 +63,8 @@ pub(crate) struct World {
     pub(crate) alive_max: usize,
     pub(crate) joins_refused: usize,
     pub(crate) outputs_kept: usize,
+    /// Keys that workers put, of commands that were answered or not.
+    pub(crate) puts: BTreeSet<String>,
     options: WorldOptions,
     random: u64,
     future: BTreeMap<(CTime, u64), Input>,
@@ -70,8 +75,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(job: &str, options: WorldOptions) -> Self {
-        let program = parse(job, &Options::default())
-            .unwrap_or_else(|errors| panic!("{:?} in {job}", errors.0));
+        Self::with(job, &Options::default(), options)
+    }
+
+    pub(crate) fn with(job: &str, beside: &Options, options: WorldOptions) -> Self {
+        let program = parse(job, beside).unwrap_or_else(|errors| panic!("{:?} in {job}", errors.0));
         let fleet_options = FleetOptions { cores: 2, ..FleetOptions::default() };
         let mut world = Self {
             fleet: Fleet::new(Arc::new(program), fleet_options),
@@ -82,6 +90,7 @@ impl World {
             alive_max: 0,
             joins_refused: 0,
             outputs_kept: 0,
+            puts: BTreeSet::new(),
             random: options.seed | 1,
             future: BTreeMap::new(),
             scheduled: 0,
@@ -161,7 +170,14 @@ impl World {
                 }
                 Output::Finished(status) => self.status = Some(status),
                 Output::KeepOutput { .. } => self.outputs_kept += 1,
-                Output::Hangup(_) | Output::Welcome(..) | Output::Look { .. } | Output::Sync => {}
+                Output::Look { wave, look } => {
+                    let seen = match *look {
+                        Look::Keys(_) => Seen::Keys(self.puts.iter().cloned().collect()),
+                        Look::Text { .. } => Seen::Text(self.options.text.into()),
+                    };
+                    self.soon(Input::Seen { wave, seen: Ok(seen) });
+                }
+                Output::Hangup(_) | Output::Welcome(..) | Output::Sync => {}
             }
         }
         self.alive_max = self.alive_max.max(self.fleet.alive());
@@ -183,6 +199,9 @@ impl World {
 
     fn command(&mut self, launch: LaunchId, command: &Command) {
         self.sent.push(command.action.clone());
+        if let Action::Put(put) = &command.action {
+            self.puts.insert(put.key.clone());
+        }
         if self.frozen.contains(&launch) {
             return;
         }
