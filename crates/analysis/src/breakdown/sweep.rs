@@ -108,7 +108,7 @@ fn at_work(job: &Job<'_>, pieces: &mut Vec<Piece>) {
     let mut at = s;
     for (from, to) in inside {
         put(at, from, rest);
-        put(from.max(at), to, inner);
+        put(from, to, inner);
         at = at.max(to);
     }
     put(at, f, rest);
