@@ -115,7 +115,7 @@ fn table(rows: &[Row], look: &Look) -> String {
     let chars = unique_chars(&ids);
     let mut page = Page::new(look);
     let lines: Vec<Vec<String>> = rows.iter().map(|row| line(row, chars)).collect();
-    page.rows(&["run", "job", "started", "status", "done", "makespan", "size"], 4, &lines);
+    page.rows(&["<run", "<job", "<started", "<status", "done", "makespan", "size"], &lines);
     for row in rows {
         if let Row::Damaged { run, error, .. } = row {
             page.sentence(None, &format!("{}  ", id(run, chars)), &clean(error));

@@ -7,12 +7,16 @@ use super::figures::{bytes, relative};
 use super::look::Ink;
 use super::page::{Page, clean, counted};
 
+/// Above this share of a figure that is shown, in percent, its uncertainty is said aloud.
+const LOUD_PERCENT: f64 = 5.0;
+
 /// Stalls that are named.
 const STALLS_MAX: usize = 5;
 
 pub(super) fn write(page: &mut Page<'_>, report: &Report) {
     page.heading("How sure this is", "");
     clocks(page, report);
+    loud(page, report);
     view(page, report);
     faults(page, report);
     stalls(page, report);
@@ -40,17 +44,46 @@ fn clocks(page: &mut Page<'_>, report: &Report) {
     page.flow("clocks       ", &pieces);
 }
 
+/// What is less sure than the figures that are shown make believe.
+fn loud(page: &mut Page<'_>, report: &Report) {
+    let label = "ATTENTION    ";
+    let is_loud = |percent: &f64| *percent > LOUD_PERCENT;
+    if let Some(percent) = report.breakdown.network_plus_minus_percent.filter(is_loud) {
+        let (least, most) = report.breakdown.network_bounds_ns;
+        let text = format!(
+            "`network` is between {} and {}, up to {percent:.0} % from what is shown: clocks do \
+             not allow to say it better",
+            format_seconds(least),
+            format_seconds(most)
+        );
+        page.sentence(Some(Ink::Alert), label, &text);
+    }
+    if let Some(percent) = report.position_uncertainty_percent.filter(is_loud) {
+        let text = format!(
+            "half of the commands are placed no better than {percent:.0} % of the median service: \
+             their order across workers may be another"
+        );
+        page.sentence(Some(Ink::Alert), label, &text);
+    }
+    let unaccounted = report.breakdown.rollup_percent.get("unaccounted").copied();
+    if let Some(percent) = unaccounted.filter(is_loud) {
+        let text = format!("{percent:.0} % of the time is unaccounted: see the faults below");
+        page.sentence(Some(Ink::Alert), label, &text);
+    }
+}
+
 /// By how much one would have been wrong without clocks in workers.
 fn view(page: &mut Page<'_>, report: &Report) {
     let errors = report.coordinator_view_error.iter();
     let mut pieces: Vec<String> = errors
         .map(|(category, error)| {
-            format!("{category} +{} (p50), +{} (p99)", relative(error.p50), relative(error.p99))
+            format!("{category} by {} (p50), {} (p99)", relative(error.p50), relative(error.p99))
         })
         .collect();
     if pieces.is_empty() {
         pieces.push("not known: no run, get or put has replied".to_owned());
     }
+    pieces.insert(0, "had only the coordinator a clock, commands would look too long".to_owned());
     page.flow("without them ", &pieces);
 }
 

@@ -8,7 +8,7 @@ use musec_analysis::report::FailureReport;
 
 use super::figures::numbers;
 use super::look::{Ink, Look};
-use super::page::{Page, clean, counted, short};
+use super::page::{Page, clean, short};
 
 /// Different failures that are told in full: more would hide the rest of the report.
 const TOLD_MAX: usize = 10;
@@ -34,7 +34,7 @@ pub(super) fn write(page: &mut Page<'_>, report: &Report) {
         return;
     }
     let count = u64::try_from(report.failures.len()).unwrap_or(u64::MAX);
-    page.heading("Failures", &counted(count, "attempt or launch").replace("launchs", "launches"));
+    page.heading("Failures", &format!("{count}; those alike are told once"));
     let groups = group(&report.failures);
     for failures in groups.iter().take(TOLD_MAX) {
         one(page, failures);

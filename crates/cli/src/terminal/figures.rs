@@ -15,10 +15,23 @@ pub(crate) fn percent(share: f64) -> String {
 pub(crate) fn relative(error: f64) -> String {
     let share = error * 100.0;
     match share.abs() {
-        0.0..0.1 => "under 0.1 %".to_owned(),
+        0.0..0.1 => "<0.1 %".to_owned(),
         0.1..10.0 => format!("{share:.1} %"),
         _ => format!("{share:.0} %"),
     }
+}
+
+/// A number in groups of three digits: `4,927,680,000`.
+pub(crate) fn grouped(number: u128) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A duration that may not be known.
@@ -133,7 +146,7 @@ mod tests {
         assert_eq!(percent(0.0), "0.00 %");
         assert_eq!(percent(0.000_1), "<0.01 %");
         assert_eq!(percent(98.214), "98.21 %");
-        assert_eq!(relative(0.000_2), "under 0.1 %");
+        assert_eq!(relative(0.000_2), "<0.1 %");
         assert_eq!(relative(0.034), "3.4 %");
         assert_eq!(relative(12.5), "1250 %");
     }
@@ -144,5 +157,8 @@ mod tests {
         assert_eq!(numbers(&[0, 3, 4, 5, 6], 3), "0, 3, 4 and 2 more");
         assert_eq!(short_id("0123456789abcdef"), "01234567");
         assert_eq!(short_id("01"), "01");
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(4_927_680_000), "4,927,680,000");
     }
 }

@@ -15,3 +15,9 @@ pub(crate) mod show;
 mod tables;
 mod waves;
 mod whole;
+
+#[cfg(test)]
+#[path = "../../tests/fixture/mod.rs"]
+mod fixture;
+#[cfg(test)]
+mod tests;

@@ -95,29 +95,32 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A table: the first `names` columns are words, the others figures. Its lines, the header
-    /// first.
-    pub(crate) fn table(&self, header: &[&str], names: usize, rows: &[Vec<String>]) -> Vec<String> {
+    /// The lines of a table, its header first. A column whose title begins with `<` is of words;
+    /// the first of these may wrap, so that figures never do.
+    pub(crate) fn table(&self, header: &[&str], rows: &[Vec<String>]) -> Vec<String> {
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(u16::try_from(self.look.width).unwrap_or(u16::MAX));
-        table.set_header(header.to_vec());
+        table.set_header(header.iter().map(|title| title.trim_start_matches('<')));
         table.add_rows(rows.iter().map(|row| row.iter().map(String::as_str).collect::<Vec<_>>()));
+        let wraps = header.iter().position(|title| title.starts_with('<'));
         let last = header.len().saturating_sub(1);
-        for (number, column) in table.column_iter_mut().enumerate() {
+        for (number, (column, title)) in table.column_iter_mut().zip(header).enumerate() {
             column.set_padding((0, if number == last { 0 } else { 2 }));
-            if number >= names {
+            if !title.starts_with('<') {
                 column.set_cell_alignment(CellAlignment::Right);
+            }
+            if wraps != Some(number) {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
         table.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// A table whose header stands back.
-    pub(crate) fn rows(&mut self, header: &[&str], names: usize, rows: &[Vec<String>]) {
-        for (number, line) in self.table(header, names, rows).iter().enumerate() {
+    /// A table whose header stands back; see [`Self::table`].
+    pub(crate) fn rows(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        for (number, line) in self.table(header, rows).iter().enumerate() {
             if number == 0 {
                 self.painted(Ink::Faint, line);
             } else {
@@ -174,7 +177,7 @@ mod tests {
     fn names_too_long_for_a_table_wrap_and_figures_do_not() {
         let page = Page::new(&PLAIN);
         let row = vec!["a state with a very long name".to_owned(), "12.3 ms".to_owned()];
-        let lines = page.table(&["state", "p50"], 1, &[row]);
+        let lines = page.table(&["<state", "p50"], &[row]);
         assert!(lines.iter().all(|line| measure_text_width(line) <= 30), "{lines:?}");
         assert!(lines.iter().any(|line| line.ends_with("12.3 ms")), "{lines:?}");
     }

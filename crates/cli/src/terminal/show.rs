@@ -96,7 +96,7 @@ fn raw(page: &mut Page<'_>, commands: &[ShowCommand]) {
             ]
         })
         .collect();
-    page.rows(&["id", "state", "command", "result", "queued", "sent", "replied"], 4, &rows);
+    page.rows(&["id", "<state", "<command", "<result", "queued", "sent", "replied"], &rows);
 }
 
 /// Where it was on the coordinator's clock, by what causality proves.
@@ -116,7 +116,7 @@ fn bounds(page: &mut Page<'_>, commands: &[ShowCommand]) {
             vec![command.id.to_string(), phases.join(" "), start, start_to, end, end_to]
         })
         .collect();
-    page.rows(&["id", "phases", "start", "to", "end", "to"], 2, &rows);
+    page.rows(&["id", "<phases", "start", "to", "end", "to"], &rows);
 }
 
 /// Its parts, each command by itself, by the worker's clock.
@@ -144,8 +144,9 @@ fn alone(page: &mut Page<'_>, commands: &[ShowCommand]) {
             ]
         })
         .collect();
-    let header = ["id", "command", "network", "queue", "overhead", "service", "time left", "bytes"];
-    page.rows(&header, 2, &rows);
+    let header =
+        ["id", "<command", "network", "queue", "overhead", "service", "time left", "bytes"];
+    page.rows(&header, &rows);
 }
 
 fn state(command: &ShowCommand) -> String {

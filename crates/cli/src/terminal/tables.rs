@@ -1,11 +1,14 @@
 //! States, commands and the slowest workers, row by row.
 
-use musec_analysis::report::{CommandReport, SlowWorker, StateReport};
+use musec_analysis::report::{CommandReport, SlowWorker, StateReport, Status};
 use musec_analysis::{Report, format_ns, format_seconds};
 
 use super::figures::{bytes, maybe_ns, percent};
 use super::look::Ink;
-use super::page::{Page, clean, counted};
+use super::page::{Page, clean, counted, short};
+
+/// Columns of a name in the table of slowest workers.
+const NAME_COLUMNS: usize = 14;
 
 /// Time by state.
 pub(super) fn states(page: &mut Page<'_>, report: &Report) {
@@ -13,15 +16,14 @@ pub(super) fn states(page: &mut Page<'_>, report: &Report) {
         return;
     }
     page.heading("States", "time of a visit, its overhead and waiting included");
-    let several = has_several_waves(report.states.iter().map(|state| state.wave.as_str()));
-    let rows: Vec<Vec<String>> =
-        report.states.iter().map(|state| state_row(state, several)).collect();
-    page.rows(&["state", "visits", "share", "total", "p50", "p90", "p99", "max"], 1, &rows);
+    let rows = report.states.iter().map(|state| (state.wave.as_str(), state_row(state)));
+    let rows = by_wave(rows, has_several_waves(report));
+    page.rows(&["<state", "visits", "share", "total", "p50", "p90", "p99", "max"], &rows);
 }
 
-fn state_row(state: &StateReport, several_waves: bool) -> Vec<String> {
+fn state_row(state: &StateReport) -> Vec<String> {
     vec![
-        named(&state.wave, &state.state, several_waves),
+        clean(&state.state),
         state.visits.to_string(),
         percent(state.percent),
         format_seconds(state.total_ns),
@@ -34,30 +36,37 @@ fn state_row(state: &StateReport, several_waves: bool) -> Vec<String> {
 
 /// Times of commands at the worker, and what else is known of them.
 pub(super) fn commands(page: &mut Page<'_>, report: &Report) {
-    let shown: Vec<&CommandReport> = report.commands.iter().collect();
-    if shown.is_empty() {
+    let shown = || report.commands.iter().filter(|command| !is_own(command));
+    page.heading("Commands", "service: start to finish at the worker, by its clock");
+    if shown().next().is_none() {
+        page.painted(Ink::Faint, "no command of the job was sent");
         return;
     }
-    page.heading("Commands", "service: start to finish at the worker, by its clock");
-    let several = has_several_waves(shown.iter().map(|command| command.wave.as_str()));
-    let rows: Vec<Vec<String>> =
-        shown.iter().map(|command| command_row(command, several)).collect();
-    let header = ["command", "count", "failed", "p50", "p90", "p99", "max", "bytes"];
-    page.rows(&header, 1, &rows);
-    for command in &shown {
+    let several = has_several_waves(report);
+    let rows = shown().map(|command| (command.wave.as_str(), command_row(command)));
+    let rows = by_wave(rows, several);
+    let header = ["<command", "count", "failed", "p50", "p90", "p99", "max", "bytes"];
+    page.rows(&header, &rows);
+    page.gap();
+    for command in shown() {
         let pieces = beside(command);
         if !pieces.is_empty() {
-            let name = named(&command.wave, &command.state, several);
-            let label = format!("  {name} {}  ", clean(&command.command));
-            page.painted_flow(Ink::Faint, &label, &pieces);
+            let wave = if several { format!("{} ", clean(&command.wave)) } else { String::new() };
+            page.painted_flow(Ink::Faint, &format!("{wave}{}  ", named(command)), &pieces);
         }
     }
 }
 
-fn command_row(command: &CommandReport, several_waves: bool) -> Vec<String> {
-    let state = named(&command.wave, &command.state, several_waves);
+/// Whether it is one that musec adds to every job, and that did what it should.
+fn is_own(command: &CommandReport) -> bool {
+    matches!(command.command.as_str(), "quit" | "clean")
+        && command.failed == 0
+        && command.unanswered == 0
+}
+
+fn command_row(command: &CommandReport) -> Vec<String> {
     vec![
-        format!("{state} {}", clean(&command.command)),
+        named(command),
         command.count.to_string(),
         if command.failed == 0 { "–".to_owned() } else { command.failed.to_string() },
         maybe_ns(command.service_p50_ns),
@@ -66,6 +75,10 @@ fn command_row(command: &CommandReport, several_waves: bool) -> Vec<String> {
         maybe_ns(command.service_max_ns),
         bytes(command.bytes),
     ]
+}
+
+fn named(command: &CommandReport) -> String {
+    format!("{} {}", clean(&command.state), clean(&command.command))
 }
 
 /// What is known of some commands only.
@@ -103,49 +116,65 @@ pub(super) fn slowest(page: &mut Page<'_>, report: &Report) {
         return;
     }
     let beside = match report.attempts.checked_sub(report.slowest_workers.len()) {
-        None | Some(0) => "all of them".to_owned(),
-        Some(more) => format!(
-            "and {} with shorter lives",
-            counted(u64::try_from(more).unwrap_or(u64::MAX), "attempt")
-        ),
+        None | Some(0) => "by life; all of them".to_owned(),
+        Some(more) => {
+            let more = counted(u64::try_from(more).unwrap_or(u64::MAX), "attempt");
+            format!("by life; {more} with shorter lives not shown")
+        }
     };
     page.heading("Slowest workers", &beside);
-    let several = has_several_waves(report.waves.iter().map(|wave| wave.wave.as_str()));
-    let rows: Vec<Vec<String>> =
-        report.slowest_workers.iter().map(|slow| slow_row(slow, several)).collect();
+    let rows = report.slowest_workers.iter().map(|slow| slow_row(slow, report.status));
+    let rows: Vec<Vec<String>> = rows.collect();
     let header =
-        ["worker", "outcome", "mostly", "life", "longest state", "", "longest command", ""];
-    page.rows(&header, 3, &rows);
+        ["worker", "<wave", "<outcome", "life", "<mostly", "<longest state", "<longest command"];
+    page.rows(&header, &rows);
 }
 
-fn slow_row(slow: &SlowWorker, several_waves: bool) -> Vec<String> {
+fn slow_row(slow: &SlowWorker, status: Status) -> Vec<String> {
+    // Nobody saw the end of those that a run without an end left.
+    let no_outcome = match status {
+        Status::Running => "alive",
+        Status::Done | Status::Failed | Status::Interrupted => "not known",
+    };
     let mut worker = slow.worker.to_string();
     if slow.attempt > 0 {
-        worker.push_str(&format!(" attempt {}", slow.attempt));
+        worker.push_str(&format!(", attempt {}", slow.attempt));
     }
     let named_time = |name: &Option<String>, ns: Option<u128>| match (name, ns) {
-        (Some(name), Some(ns)) => [clean(name), format_ns(ns)],
-        _ => ["–".to_owned(), String::new()],
+        (Some(name), Some(ns)) => format!("{} {}", short(name, NAME_COLUMNS), format_ns(ns)),
+        _ => "–".to_owned(),
     };
-    let [state, state_ns] = named_time(&slow.main_state, slow.main_state_ns);
-    let [command, command_ns] =
-        named_time(&slow.main_command, slow.main_command_ns.map(u128::from));
     vec![
-        named(&slow.wave, &worker, several_waves),
-        slow.outcome.unwrap_or("alive").to_owned(),
-        slow.main_category.to_owned(),
+        worker,
+        short(&slow.wave, NAME_COLUMNS),
+        slow.outcome.unwrap_or(no_outcome).to_owned(),
         format_ns(slow.life_ns),
-        state,
-        state_ns,
-        command,
-        command_ns,
+        slow.main_category.to_owned(),
+        named_time(&slow.main_state, slow.main_state_ns),
+        named_time(&slow.main_command, slow.main_command_ns.map(u128::from)),
     ]
 }
 
-fn has_several_waves<'a>(mut waves: impl Iterator<Item = &'a str>) -> bool {
-    waves.next().is_some_and(|first| waves.any(|wave| wave != first))
+fn has_several_waves(report: &Report) -> bool {
+    report.waves.len() > 1
 }
 
-fn named(wave: &str, name: &str, several_waves: bool) -> String {
-    if several_waves { format!("{}/{}", clean(wave), clean(name)) } else { clean(name) }
+/// Rows below the name of their wave, if there are several.
+fn by_wave<'a>(
+    rows: impl Iterator<Item = (&'a str, Vec<String>)>,
+    several: bool,
+) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    let mut present = None;
+    for (wave, mut row) in rows {
+        if several && present != Some(wave) {
+            present = Some(wave);
+            all.push(vec![format!("{}:", clean(wave))]);
+        }
+        if let Some(name) = row.first_mut().filter(|_| several) {
+            name.insert_str(0, "  ");
+        }
+        all.push(row);
+    }
+    all
 }

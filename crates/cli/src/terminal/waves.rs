@@ -49,39 +49,35 @@ fn one(page: &mut Page<'_>, wave: &WaveReport) {
 
 fn even(page: &mut Page<'_>, evenness: &Evenness) {
     if let Some(items) = &evenness.items {
-        spread(page, "items  ", items);
+        spread(page, "items    ", items);
     }
-    if evenness.lives.count > 1 || evenness.items.is_none() {
-        spread(page, "lives  ", &evenness.lives);
-    }
+    spread(page, "lives    ", &evenness.lives);
     if let Some(longest) = &evenness.longest_item {
-        let value = short(&longest.value, VALUE_COLUMNS);
-        page.flow(
-            &format!("{UNDER}longest  "),
-            &[format!(
-                "item {}, {value}, took {} of worker {}",
-                longest.item,
-                format_ns(longest.duration_ns.into()),
-                longest.worker
-            )],
-        );
+        let number = longest.item.to_string();
+        let value = if longest.value == number {
+            String::new()
+        } else {
+            format!(" ({})", short(&longest.value, VALUE_COLUMNS))
+        };
+        let took = format_ns(longest.duration_ns.into());
+        let text = format!("item {number}{value}, {took} on worker {}", longest.worker);
+        page.flow(&format!("{UNDER}longest  "), &[text]);
     }
     let Some(last_by) = evenness.last_by_ns else { return };
-    page.flow(
-        &format!("{UNDER}last  "),
-        &[
-            format!(
-                "worker {}, {} after the one before it",
-                evenness.last_worker,
-                format_ns(last_by.into())
-            ),
-            format!("{} after the median", format_ns(evenness.last_after_median_ns.into())),
-            format!("others gone meanwhile: {}", format_seconds(evenness.idle_at_end_ns)),
-        ],
-    );
+    let last = format_ns(last_by.into());
+    let pieces = [
+        format!("worker {} ended {last} after the one before it", evenness.last_worker),
+        format!("{} after the median", format_ns(evenness.last_after_median_ns.into())),
+        format!("{} of the others idle until then", format_seconds(evenness.idle_at_end_ns)),
+    ];
+    page.flow(&format!("{UNDER}last     "), &pieces);
 }
 
 fn spread(page: &mut Page<'_>, what: &str, times: &Quantiles) {
+    if times.count == 1 {
+        page.flow(&format!("{UNDER}{what}"), &[format!("one, {}", format_ns(times.max_ns))]);
+        return;
+    }
     let figures = [
         ("min", times.min_ns),
         ("p50", times.p50_ns),
@@ -89,6 +85,9 @@ fn spread(page: &mut Page<'_>, what: &str, times: &Quantiles) {
         ("p99", times.p99_ns),
         ("max", times.max_ns),
     ];
-    let pieces = figures.map(|(name, ns)| format!("{name} {}", format_ns(ns)));
+    let mut pieces = figures.map(|(name, ns)| format!("{name} {}", format_ns(ns))).to_vec();
+    if let Some(ratio) = times.max_to_median() {
+        pieces.push(format!("max is {ratio:.1} × p50"));
+    }
     page.flow(&format!("{UNDER}{what}"), &pieces);
 }

@@ -5,7 +5,7 @@ use musec_analysis::report::RollupPart;
 use musec_analysis::{Report, format_seconds};
 
 use super::bar::cells;
-use super::figures::percent;
+use super::figures::{grouped, percent};
 use super::look::Ink;
 use super::page::{Page, counted};
 
@@ -45,7 +45,7 @@ pub(super) fn write(page: &mut Page<'_>, report: &Report) {
     }
     let total = line("", "total", 100.0, life_ns, "");
     page.line(&total);
-    let note = format!("Parts sum to the whole to the nanosecond: {life_ns} ns.");
+    let note = format!("parts sum to the whole, to the nanosecond: {} ns", grouped(life_ns));
     page.painted(Ink::Faint, &format!("  {note}"));
 }
 
