@@ -32,6 +32,7 @@ pub(crate) struct Places {
         long,
         global = true,
         env = "MUSEC_RUNS",
+        hide_env_values = true,
         default_value = ".musec/runs",
         value_name = "DIR"
     )]

@@ -27,12 +27,16 @@ pub(super) fn write(page: &mut Page<'_>, report: &Report) {
 fn clocks(page: &mut Page<'_>, report: &Report) {
     let mut pieces = Vec::new();
     match &report.position_uncertainty_ns {
-        Some(width) => pieces.push(format!(
-            "commands placed within {} (p50), {} (p99), {} (max)",
-            format_ns(width.p50),
-            format_ns(width.p99),
-            format_ns(width.max)
-        )),
+        Some(width) => {
+            pieces.push(format!("commands placed within {} (p50)", format_ns(width.p50)));
+            pieces.push(format!("{} (p99)", format_ns(width.p99)));
+            pieces.push(format!("{} (max)", format_ns(width.max)));
+            let share = report.position_uncertainty_percent;
+            pieces
+                .extend(share.map(|share| {
+                    format!("p50 is {} of a median command", relative(share / 100.0))
+                }));
+        }
         None => pieces.push("no command was placed in time: none has replied".to_owned()),
     }
     pieces.push(match report.rate_bound_ppm {
@@ -55,13 +59,6 @@ fn loud(page: &mut Page<'_>, report: &Report) {
              not allow to say it better",
             format_seconds(least),
             format_seconds(most)
-        );
-        page.sentence(Some(Ink::Alert), label, &text);
-    }
-    if let Some(percent) = report.position_uncertainty_percent.filter(is_loud) {
-        let text = format!(
-            "half of the commands are placed no better than {percent:.0} % of the median service: \
-             their order across workers may be another"
         );
         page.sentence(Some(Ink::Alert), label, &text);
     }

@@ -44,7 +44,10 @@ fn write_wave(page: &mut Page<'_>, wave: &OutlineWave) {
         (Some(workers), _) => format!("workers: {}", clean(workers)),
         (None, _) => "workers: one an item".to_owned(),
     }];
-    about.extend(wave.items.as_ref().map(|items| format!("items: {}", clean(items))));
+    about.extend(wave.items.as_ref().map(|items| {
+        let when = if wave.items_at_run_time { ", known at run time" } else { "" };
+        format!("items: {}{when}", clean(items))
+    }));
     about.extend(wave.at_once.as_ref().map(|count| format!("at once: {}", clean(count))));
     about.extend(wave.timeout_ms.map(|limit| format!("timeout: {limit} ms")));
     page.painted_flow(Ink::Faint, "  ", &about);

@@ -150,7 +150,8 @@ fn alone(page: &mut Page<'_>, commands: &[ShowCommand]) {
 }
 
 fn state(command: &ShowCommand) -> String {
-    let name = short(command.state.as_deref().unwrap_or("–"), STATE_COLUMNS);
+    let Some(state) = &command.state else { return "–".to_owned() };
+    let name = short(state, STATE_COLUMNS);
     if command.visit == 0 { name } else { format!("{name} #{}", command.visit) }
 }
 

@@ -16,6 +16,9 @@ const ORDER: [Group; 6] =
 /// Columns of a row's name, its mark and the indentation of its parts included.
 const NAME_COLUMNS: usize = 17;
 
+/// Above this, in percent of itself, how sure `network` is stands beside it.
+const PLUS_MINUS_PERCENT: f64 = 10.0;
+
 /// A row of the roll-up, ready to be shown.
 struct Row<'a> {
     name: &'static str,
@@ -40,8 +43,10 @@ pub(super) fn write(page: &mut Page<'_>, report: &Report) {
     let rows = rows(report);
     page.line(&bar(page, &rows));
     page.gap();
+    let is_wide = |percent: &f64| *percent > PLUS_MINUS_PERCENT;
+    let plus_minus = report.breakdown.network_plus_minus_percent.filter(is_wide);
     for row in &rows {
-        write_row(page, row);
+        write_row(page, row, plus_minus);
     }
     let total = line("", "total", 100.0, life_ns, "");
     page.line(&total);
@@ -87,7 +92,7 @@ fn bar(page: &Page<'_>, rows: &[Row<'_>]) -> String {
     drawn.collect()
 }
 
-fn write_row(page: &mut Page<'_>, row: &Row<'_>) {
+fn write_row(page: &mut Page<'_>, row: &Row<'_>, plus_minus: Option<f64>) {
     let look = *page.look;
     let mark = if look.colour && row.mark != '?' { '█' } else { row.mark };
     let start = format!("{} ", look.paint(row.ink, &mark.to_string()));
@@ -107,9 +112,13 @@ fn write_row(page: &mut Page<'_>, row: &Row<'_>) {
     page.line(&format!("{start}{text}   {}", look.paint(Ink::Faint, remark)));
     let is_alone = only.is_some_and(|part| part.category == row.name);
     for part in row.parts.iter().filter(|_| !is_alone) {
-        let remark = if only.is_some() { "" } else { meaning(part.category) };
+        let remark = match plus_minus.filter(|_| part.category == "network") {
+            Some(percent) => format!("± {percent:.0} %: on the way"),
+            None if only.is_some() => String::new(),
+            None => meaning(part.category).to_owned(),
+        };
         let text = line("  ", part.category, part.percent, part.total_ns, "");
-        page.line(&format!("{}   {}", text.trim_end(), look.paint(Ink::Faint, remark)));
+        page.line(&format!("{}   {}", text.trim_end(), look.paint(Ink::Faint, &remark)));
     }
 }
 
