@@ -118,7 +118,7 @@ async fn time_limit(limit: Option<Duration>, stop: &Stop) {
         tokio::time::sleep(limit).await;
         stop.ask(Reason::TimeLimit(limit));
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// The action's result; `None` if it was stopped.
@@ -158,7 +158,7 @@ async fn perform(
 }
 
 async fn print(name: &[u8], context: &Context, progress: &Progress) -> Result<Outcome, Failure> {
-    let path = context.scratch.existing(name)?;
+    let path = context.scratch.file(name)?;
     let tail = blocking(move || tail_of(&path)).await;
     let tail = tail.map_err(|error| Failure::io(&format!("cannot read {}", show(name)), &error))?;
     progress.note(|done| done.stdout = tail);

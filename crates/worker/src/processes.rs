@@ -7,14 +7,20 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, set_child_subreaper,
     waitid,
 };
 
-/// Rounds of killing descendants: each round ends one generation that hid from the one before.
-const ROUNDS_MAX: usize = 64;
+use crate::guard::marked;
+
+/// Rounds of killing descendants, a moment apart: each ends what the one before had missed. A
+/// process that the kernel holds is not waited for longer than this.
+const ROUNDS_MAX: usize = 250;
+const ROUND_PAUSE: Duration = Duration::from_millis(1);
 
 /// The groups whose leaders are not reaped.
 #[derive(Debug, Default)]
@@ -45,7 +51,7 @@ impl Processes {
 
     /// Reaps adopted processes that have ended.
     fn reap_orphans(&self) {
-        for child in children() {
+        for child in children().unwrap_or_default() {
             if !self.groups.borrow().contains(&child.as_raw_nonzero().get()) {
                 let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
                 // One that is still running is left alone, as it was.
@@ -54,36 +60,39 @@ impl Processes {
         }
     }
 
-    /// Kills all groups and then all other descendants, at once.
-    pub(crate) fn kill_all(&self) {
-        for group in self.groups.borrow().iter().filter_map(|group| Pid::from_raw(*group)) {
+    /// Kills all groups and then all other descendants, at once, and reaps them. `marker` finds
+    /// them where the system does not list a process's children.
+    pub(crate) fn kill_all(&self, marker: &[u8]) {
+        for group in self.groups.take().into_iter().filter_map(Pid::from_raw) {
             // A group that is gone is what is wanted.
             let _ = kill_process_group(group, Signal::KILL);
         }
         for _ in 0..ROUNDS_MAX {
-            let children = children();
-            if children.is_empty() {
+            let left = children().unwrap_or_else(|| marked(&[marker]));
+            if left.is_empty() {
                 return;
             }
-            for child in children {
-                let _ = kill_process(child, Signal::KILL);
-                let ours = self.groups.borrow().contains(&child.as_raw_nonzero().get());
-                if !ours {
-                    let _ = waitid(WaitId::Pid(child), WaitIdOptions::EXITED);
-                }
+            for process in left {
+                let _ = kill_process(process, Signal::KILL);
+                let _ = waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
             }
+            std::thread::sleep(ROUND_PAUSE);
         }
     }
 }
 
-/// All children of this process, adopted ones among them; none where the system cannot tell.
-fn children() -> Vec<Pid> {
+/// All children of this process, adopted ones among them; `None` where the system cannot tell.
+fn children() -> Option<Vec<Pid>> {
     let mut children = Vec::new();
-    let Ok(threads) = fs::read_dir("/proc/self/task") else { return children };
-    for thread in threads.flatten() {
-        let list = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+    for thread in fs::read_dir("/proc/self/task").ok()? {
+        let list = match fs::read_to_string(thread.ok()?.path().join("children")) {
+            Ok(list) => list,
+            // The thread may have ended meanwhile; this one, the main one, has not.
+            Err(_) if Path::new("/proc/thread-self/children").exists() => continue,
+            Err(_) => return None,
+        };
         let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
         children.extend(pids.filter_map(Pid::from_raw));
     }
-    children
+    Some(children)
 }

@@ -10,12 +10,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use musec_protocol::{Outcome, PhaseKind, Run, Ticket, Usage};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
@@ -23,6 +24,7 @@ use wait4::Wait4;
 
 use crate::execute::Context;
 use crate::failure::{Failure, kind_of};
+use crate::guard::{MARKER_VARIABLE, marker_value};
 use crate::output::{Collected, collect};
 use crate::progress::Progress;
 use crate::scratch::show;
@@ -55,9 +57,9 @@ pub(crate) async fn run(
         Err(error) => return Some(Err(explain(run, &error))),
     };
     let leader = Pid::from_child(&child);
+    progress.enter(PhaseKind::User);
     context.processes.begin(leader);
     context.guard.run(leader);
-    progress.enter(PhaseKind::User);
     let stdout = child.stdout.take().map(|pipe| collect(OwnedFd::from(pipe)));
     let stderr = child.stderr.take().map(|pipe| collect(OwnedFd::from(pipe)));
     let grace = if run.grace_ms == 0 { GRACE } else { Duration::from_millis(run.grace_ms) };
@@ -88,18 +90,20 @@ fn prepare(run: &Run, context: &Context) -> Result<Command, Failure> {
         .argv
         .split_first()
         .ok_or_else(|| Failure::new(musec_protocol::ErrorKind::Invalid, "nothing to run"))?;
-    let mut command = Command::new(OsStr::from_bytes(program));
+    let path = search_path(run, context);
+    let mut command = Command::new(found(OsStr::from_bytes(program), &path));
+    command.arg0(OsStr::from_bytes(program));
     command.args(arguments.iter().map(|argument| OsStr::from_bytes(argument)));
     command.current_dir(match &run.cwd {
         Some(folder) => scratch.existing(folder)?,
         None => scratch.path().to_owned(),
     });
     command.stdin(match &run.stdin {
-        Some(file) => open(file, &scratch.existing(file)?)?.into(),
+        Some(file) => open(file, &scratch.file(file)?)?.into(),
         None => Stdio::null(),
     });
     command.stdout(match &run.stdout {
-        Some(file) => create(file, &scratch.place(file)?)?.into(),
+        Some(file) => create(file, &scratch.new_file(file)?)?.into(),
         None => Stdio::piped(),
     });
     command.stderr(Stdio::piped());
@@ -107,16 +111,36 @@ fn prepare(run: &Run, context: &Context) -> Result<Command, Failure> {
     command.env_remove(Ticket::VARIABLE);
     command.env("MUSEC_WORKER", context.welcome.worker.to_string());
     command.env("MUSEC_ATTEMPT", context.welcome.attempt.to_string());
-    command.env("MUSEC_RUN", &context.marker);
-    command.env("PATH", path(context));
     for (name, value) in &run.env {
         command.env(OsStr::from_bytes(name), OsStr::from_bytes(value));
     }
+    command.env("PATH", path);
+    command.env(MARKER_VARIABLE, marker_value(&context.marker));
     Ok(command)
 }
 
-/// The folders of shipped files, then the worker's own PATH.
-fn path(context: &Context) -> OsString {
+/// Where a program is found: looked up here, as std keeps its fast way to spawn only for paths.
+/// One that is not found is left as it is, for the system's own error.
+fn found(program: &OsStr, path: &OsStr) -> OsString {
+    if program.as_bytes().contains(&b'/') {
+        return program.to_owned();
+    }
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(program))
+        .find(|file| is_executable(file))
+        .map_or_else(|| program.to_owned(), Into::into)
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// The PATH that the command names, else the folders of shipped files and then the worker's own.
+fn search_path(run: &Run, context: &Context) -> OsString {
+    if let Some((_, path)) = run.env.iter().rev().find(|(name, _)| name == b"PATH") {
+        return OsStr::from_bytes(path).to_owned();
+    }
     let mut path = OsString::new();
     for folder in &context.welcome.path_dirs {
         path.push(OsStr::from_bytes(folder));
@@ -126,11 +150,11 @@ fn path(context: &Context) -> OsString {
     path
 }
 
-fn open(name: &[u8], path: &std::path::Path) -> Result<File, Failure> {
+fn open(name: &[u8], path: &Path) -> Result<File, Failure> {
     File::open(path).map_err(|error| Failure::io(&format!("cannot read {}", show(name)), &error))
 }
 
-fn create(name: &[u8], path: &std::path::Path) -> Result<File, Failure> {
+fn create(name: &[u8], path: &Path) -> Result<File, Failure> {
     File::create(path).map_err(|error| Failure::io(&format!("cannot write {}", show(name)), &error))
 }
 
@@ -156,7 +180,9 @@ fn explain(run: &Run, error: &io::Error) -> Failure {
         _ => musec_protocol::ErrorKind::Spawn,
     };
     let cure = match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOENT) => "; ship it with `files`, or install it on the worker's machine",
+        Some(Errno::NOENT) => {
+            "; ship it (or its interpreter) with `files`, or install it on the worker's machine"
+        }
         Some(Errno::ACCESS) => "; make it executable",
         Some(Errno::AGAIN) => "; raise the limit of processes, or lower -j",
         Some(Errno::NOMEM) => "; no memory for a child: lower -j",
@@ -182,6 +208,8 @@ async fn until_exit(leader: Pid, stop: &Stop, grace: Duration) -> bool {
         () = tokio::time::sleep(grace) => {}
     }
     kill(leader, Signal::KILL);
+    // It may have moved itself to another group.
+    let _ = kill_process(leader, Signal::KILL);
     exited.await;
     true
 }

@@ -63,6 +63,22 @@ impl Scratch {
         }
     }
 
+    /// Where the existing regular file `name` is. Others are refused: to open a pipe without a
+    /// writer would hold up the worker.
+    pub(crate) fn file(&self, name: &[u8]) -> Result<PathBuf, Failure> {
+        let path = self.existing(name)?;
+        if path.is_file() {
+            return Ok(path);
+        }
+        Err(Failure::new(ErrorKind::Invalid, format!("{} is not a regular file", show(name))))
+    }
+
+    /// Where the regular file `name` is or would be.
+    pub(crate) fn new_file(&self, name: &[u8]) -> Result<PathBuf, Failure> {
+        let path = self.place(name)?;
+        if path.exists() { self.file(name) } else { Ok(path) }
+    }
+
     /// Removes all that is in the folder, following no link.
     pub(crate) fn clean(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
@@ -123,7 +139,7 @@ impl Scratch {
 
 /// Removes a folder with all that it holds. Folders that their owner may not write (a tool's
 /// read-only cache) are made writable first.
-fn remove_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             make_writable(path)?;

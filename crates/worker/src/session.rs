@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ use crate::writer::{Say, Speaker, write_all};
 const OUTSTANDING_MAX: usize = 65_536;
 
 /// How long the end of commands is waited for when the session ends; their processes are killed.
-const END_TIME_MAX: Duration = Duration::from_secs(2);
+const END_TIME_MAX: Duration = Duration::from_millis(700);
 
 /// How long the last bytes may take to leave.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(2);
@@ -64,7 +64,7 @@ async fn join(ticket: &Ticket, clock: WClock) -> Result<(), WorkerError> {
         connected = connect(ticket, clock) => connected?,
         name = &mut signalled => return Err(WorkerError::Signal(name)),
     };
-    let session = Session::begin(ticket, clock, connected)?;
+    let session = Session::begin(ticket, clock, connected).await?;
     session.run(signalled).await
 }
 
@@ -95,7 +95,11 @@ struct Session {
 }
 
 impl Session {
-    fn begin(ticket: &Ticket, clock: WClock, connected: Connected) -> Result<Self, WorkerError> {
+    async fn begin(
+        ticket: &Ticket,
+        clock: WClock,
+        connected: Connected,
+    ) -> Result<Self, WorkerError> {
         let Connected { stream, decoder, welcome } = connected;
         let deadline = welcome.timeout_ms.map(|limit_ms| {
             WTime::from_ns(clock.now().ns.saturating_add(limit_ms.saturating_mul(1_000_000)))
@@ -108,7 +112,10 @@ impl Session {
         let scratch = Scratch::create(&root, &name)
             .map_err(|source| WorkerError::Scratch { path: root.join(&name), source })?;
         let marker = OsString::from(format!("{}/{}", ticket.run, ticket.launch));
-        let guard = GuardLine::connect(&ticket.guard_socket, &marker, scratch.path());
+        let guard = GuardLine::connect(&ticket.guard_socket, &marker, scratch.path()).await;
+        if welcome.keep_scratch {
+            guard.keep();
+        }
         let stores = Stores::new(&welcome);
         let processes = Processes::new();
         let context =
@@ -227,7 +234,7 @@ impl Session {
             }
         };
         drop(tokio::time::timeout(END_TIME_MAX, all_ended).await);
-        self.context.processes.kill_all();
+        self.context.processes.kill_all(self.context.marker.as_bytes());
         if !self.context.welcome.keep_scratch
             && let Err(error) = self.context.scratch.remove()
         {

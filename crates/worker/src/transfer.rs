@@ -1,26 +1,30 @@
-//! `get` and `put`: objects between a store and the scratch folder, streamed.
+//! `get` and `put`: objects between a store and the scratch folder, streamed in bounded memory.
 //!
 //! Phases partition [s, f]: asking until the first byte, bytes on their way, bytes at the disk.
-//! A file of the scratch folder appears whole or not at all, and so does an object.
+//! A file of the scratch folder appears whole or not at all, and so does an object. One that is
+//! stopped midway leaves nothing behind.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
 use musec_protocol::{ErrorKind, Get, Object, Outcome, PhaseKind, Place, Put};
-use object_store::{ObjectStoreExt, PutPayload, WriteMultipart};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use object_store::{GetResult, GetResultPayload, ObjectStoreExt, PutPayload};
 
-use crate::execute::Context;
+use crate::execute::{Context, blocking};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scratch::show;
 use crate::store::{key, refused};
 
-/// Bytes of one read or part: bounds memory, and makes each worth its call.
+/// Bytes of one read or write of a `get`: bounds memory, and makes each worth its call.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Smallest file that is put in parts.
-const PARTS_FROM_BYTES: u64 = 8 << 20;
+/// Bytes of one part of a `put`: stores want parts of 5 MiB at least, and one is in memory.
+const PART_BYTES: usize = 8 << 20;
 
 /// Brings one object into the scratch folder.
 pub(crate) async fn get(
@@ -35,28 +39,33 @@ pub(crate) async fn get(
     let found = found.map_err(|error| refused(&get.key, url, &error))?;
     let meta = found.meta.clone();
     let failed =
-        |error: &std::io::Error| Failure::io(&format!("cannot write {}", show(&get.file)), error);
-    let partial = partial_of(&path);
-    let mut file = tokio::fs::File::create(&partial).await.map_err(|error| failed(&error))?;
-    let mut chunks = found.into_stream();
-    let mut first_byte = None;
-    let mut last_byte = asked;
-    let mut bytes = 0;
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| refused(&get.key, url, &error))?;
+        |error: &io::Error| Failure::io(&format!("cannot write {}", show(&get.file)), error);
+    let (partial, mut file) = Partial::create(context.scratch.path()).map_err(|e| failed(&e))?;
+    let mut source = Source::of(found);
+    let (mut first_byte, mut last_byte, mut bytes) = (None, asked, 0);
+    loop {
+        let least = if first_byte.is_none() { 1 } else { CHUNK_BYTES };
+        let chunk = source.next(least).await.map_err(|e| refused(&get.key, url, &e))?;
+        if chunk.is_empty() {
+            break;
+        }
         last_byte = progress.enter(PhaseKind::Disk);
         first_byte.get_or_insert(last_byte);
         bytes += chunk.len() as u64;
-        file.write_all(&chunk).await.map_err(|error| failed(&error))?;
         progress.note(|done| done.bytes = bytes);
+        file = blocking(move || file.write_all(&chunk).map(|()| file))
+            .await
+            .map_err(|error| failed(&error))?;
         progress.enter(PhaseKind::Transfer);
     }
-    progress.enter(PhaseKind::Disk);
-    file.flush().await.map_err(|error| failed(&error))?;
+    let ended = progress.enter(PhaseKind::Disk);
+    if bytes != meta.size {
+        let text = format!("{} in {url} ended after {bytes} of {} bytes", get.key, meta.size);
+        return Err(Failure::new(ErrorKind::Io, text));
+    }
     drop(file);
-    tokio::fs::rename(&partial, &path).await.map_err(|error| failed(&error))?;
+    partial.publish(path).await.map_err(|error| failed(&error))?;
     let done_at = progress.leave();
-    let first_byte = first_byte.unwrap_or(done_at);
     progress.note(|done| {
         done.objects.push(Object {
             key: prefixed(get),
@@ -64,8 +73,8 @@ pub(crate) async fn get(
             version: meta.version.unwrap_or_default(),
             bytes,
             asked,
-            first_byte,
-            last_byte: last_byte.max(first_byte),
+            first_byte: first_byte.unwrap_or(ended),
+            last_byte: if bytes == 0 { ended } else { last_byte },
             done: done_at,
         });
     });
@@ -79,72 +88,132 @@ fn prefixed(get: &Get) -> String {
     }
 }
 
-fn partial_of(path: &Path) -> std::path::PathBuf {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".musec-part");
-    partial.into()
+/// Where an object's bytes come from.
+enum Source {
+    /// A file of a folder that is the store: read at once in large pieces.
+    File(Option<File>),
+    Stream(BoxStream<'static, object_store::Result<Vec<u8>>>),
 }
 
-/// Puts one file of the scratch folder into the store.
+impl Source {
+    fn of(found: GetResult) -> Self {
+        match found.payload {
+            GetResultPayload::File(file, _) => Self::File(Some(file)),
+            GetResultPayload::Stream(stream) => Self::Stream(stream.map_ok(Vec::from).boxed()),
+        }
+    }
+
+    /// At least `least` bytes unless the object ends before; none at its end.
+    async fn next(&mut self, least: usize) -> object_store::Result<Vec<u8>> {
+        let mut chunk = Vec::new();
+        match self {
+            Self::File(slot) => {
+                let Some(file) = slot.take() else { return Ok(chunk) };
+                let read = blocking(move || {
+                    (&file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+                    Ok((file, chunk))
+                });
+                let (file, chunk) = read.await.map_err(|error| object_store::Error::Generic {
+                    store: "folder",
+                    source: Box::new(error),
+                })?;
+                *slot = Some(file);
+                Ok(chunk)
+            }
+            Self::Stream(stream) => {
+                while chunk.len() < least
+                    && let Some(more) = stream.next().await
+                {
+                    chunk.extend_from_slice(&more?);
+                }
+                Ok(chunk)
+            }
+        }
+    }
+}
+
+/// A file on its way to its name; removed if it does not get there.
+struct Partial(Option<PathBuf>);
+
+impl Partial {
+    fn create(folder: &Path) -> io::Result<(Self, File)> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".musec-part-{number}"));
+        let file = File::options().write(true).create_new(true).open(&path)?;
+        Ok((Self(Some(path)), file))
+    }
+
+    async fn publish(mut self, path: PathBuf) -> io::Result<()> {
+        let Some(from) = self.0.clone() else { return Ok(()) };
+        blocking(move || std::fs::rename(from, path)).await?;
+        self.0 = None;
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take()
+            && let Err(error) = std::fs::remove_file(&path)
+        {
+            tracing::debug!("cannot remove {}: {error}", path.display());
+        }
+    }
+}
+
+/// Puts one file of the scratch folder into the store. It goes in parts, however small it is: so
+/// the last byte of the body has a stamp of its own, before the object can be seen by others.
 pub(crate) async fn put(
     put: &Put,
     context: &Context,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
-    let asked = progress.enter(PhaseKind::Disk);
-    let failed =
-        |error: &std::io::Error| Failure::io(&format!("cannot read {}", show(&put.file)), error);
+    let asked = progress.enter(PhaseKind::FirstByte);
     let (objects, url) = context.stores.place(Place::Store)?;
-    let path = context.scratch.existing(&put.file)?;
     let location = key(&put.key)?;
-    let mut file = tokio::fs::File::open(&path).await.map_err(|error| failed(&error))?;
-    let meta = file.metadata().await.map_err(|error| failed(&error))?;
-    if !meta.is_file() {
-        let text = format!("{} is not a file", show(&put.file));
-        return Err(Failure::new(ErrorKind::Invalid, text));
-    }
-    let put_failed = |error: &object_store::Error| refused(&put.key, url, error);
-    let mut bytes = 0;
-    let first_byte;
-    let result = if meta.len() < PARTS_FROM_BYTES {
-        let mut whole = Vec::new();
-        file.read_to_end(&mut whole).await.map_err(|error| failed(&error))?;
-        bytes = whole.len() as u64;
-        first_byte = progress.enter(PhaseKind::Transfer);
-        objects.put(&location, PutPayload::from(whole)).await.map_err(|e| put_failed(&e))?
-    } else {
-        let upload = objects.put_multipart(&location).await.map_err(|e| put_failed(&e))?;
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, PARTS_FROM_BYTES as usize);
-        first_byte = progress.enter(PhaseKind::Disk);
-        let mut chunk = vec![0; CHUNK_BYTES];
-        loop {
-            progress.enter(PhaseKind::Disk);
-            let read = file.read(&mut chunk).await.map_err(|error| failed(&error))?;
-            if read == 0 {
-                break;
-            }
-            progress.enter(PhaseKind::Transfer);
-            bytes += read as u64;
-            upload.write(&chunk[..read]);
-            upload.wait_for_capacity(1).await.map_err(|e| put_failed(&e))?;
-            progress.note(|done| done.bytes = bytes);
+    let path = context.scratch.file(&put.file)?;
+    let unread =
+        |error: &io::Error| Failure::io(&format!("cannot read {}", show(&put.file)), error);
+    let mut file = File::open(path).map_err(|error| unread(&error))?;
+    let unput = |error: &object_store::Error| refused(&put.key, url, error);
+    let mut upload = objects.put_multipart(&location).await.map_err(|error| unput(&error))?;
+    let (mut first_byte, mut bytes) = (None, 0);
+    loop {
+        progress.enter(PhaseKind::Disk);
+        let (rest, part) = blocking(move || part_of(file)).await.map_err(|error| unread(&error))?;
+        file = rest;
+        if part.is_empty() {
+            break;
         }
-        progress.enter(PhaseKind::Transfer);
-        upload.finish().await.map_err(|e| put_failed(&e))?
-    };
+        let sent = progress.enter(PhaseKind::Transfer);
+        first_byte.get_or_insert(sent);
+        let length = part.len() as u64;
+        upload.put_part(PutPayload::from(part)).await.map_err(|error| unput(&error))?;
+        bytes += length;
+        progress.note(|done| done.bytes = bytes);
+    }
+    let last_byte = progress.enter(PhaseKind::Transfer);
+    let result = upload.complete().await.map_err(|error| unput(&error))?;
     let done_at = progress.leave();
     progress.note(|done| {
-        done.bytes = bytes;
         done.objects.push(Object {
             key: put.key.clone(),
             etag: result.e_tag.unwrap_or_default(),
             version: result.version.unwrap_or_default(),
             bytes,
             asked,
-            first_byte,
-            last_byte: done_at,
+            first_byte: first_byte.unwrap_or(last_byte),
+            last_byte,
             done: done_at,
         });
     });
     Ok(Outcome::Ok)
+}
+
+/// The next part of a file; none at its end.
+fn part_of(file: File) -> io::Result<(File, Vec<u8>)> {
+    let mut part = Vec::new();
+    (&file).take(PART_BYTES as u64).read_to_end(&mut part)?;
+    Ok((file, part))
 }
