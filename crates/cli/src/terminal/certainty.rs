@@ -52,13 +52,14 @@ fn clocks(page: &mut Page<'_>, report: &Report) {
 fn loud(page: &mut Page<'_>, report: &Report) {
     let label = "ATTENTION    ";
     let is_loud = |percent: &f64| *percent > LOUD_PERCENT;
-    if let Some(percent) = report.breakdown.network_plus_minus_percent.filter(is_loud) {
+    let network = report.breakdown.network_plus_minus_percent;
+    if network.is_some_and(|percent| is_loud(&percent)) {
         let (least, most) = report.breakdown.network_bounds_ns;
         let text = format!(
-            "`network` is between {} and {}, up to {percent:.0} % from what is shown: clocks do \
-             not allow to say it better",
-            format_seconds(least),
-            format_seconds(most)
+            "clocks prove no more than that `network` is between {} and {}; what it is less or \
+             more, the busy categories are more or less",
+            format_ns(least),
+            format_ns(most)
         );
         page.sentence(Some(Ink::Alert), label, &text);
     }

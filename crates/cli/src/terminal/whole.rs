@@ -113,6 +113,7 @@ fn write_row(page: &mut Page<'_>, row: &Row<'_>, plus_minus: Option<f64>) {
     let is_alone = only.is_some_and(|part| part.category == row.name);
     for part in row.parts.iter().filter(|_| !is_alone) {
         let remark = match plus_minus.filter(|_| part.category == "network") {
+            Some(percent) if percent >= 100.0 => "very unsure, see below".to_owned(),
             Some(percent) => format!("± {percent:.0} %: on the way"),
             None if only.is_some() => String::new(),
             None => meaning(part.category).to_owned(),
