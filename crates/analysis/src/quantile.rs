@@ -42,11 +42,25 @@ impl Quantiles {
             max_ns: *values.last()?,
         })
     }
+
+    /// How many times the median the largest is; `None` if the median is 0.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "a ratio for display")]
+    pub fn max_to_median(&self) -> Option<f64> {
+        (self.p50_ns > 0).then(|| self.max_ns as f64 / self.p50_ns as f64)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_is_told_as_a_multiple_of_the_median() {
+        let of = |values: &[u128]| Quantiles::of(values.to_vec()).expect("values").max_to_median();
+        assert_eq!(of(&[2, 4, 10]), Some(2.5));
+        assert_eq!(of(&[0, 0, 10]), None);
+    }
 
     #[test]
     fn a_quantile_is_the_value_at_the_nearest_rank() {

@@ -314,6 +314,10 @@ proptest! {
         prop_assert_eq!(total, report.breakdown.life_ns);
         let states: u128 = report.states.iter().map(|state| state.total_ns).sum();
         prop_assert_eq!(states, report.breakdown.life_ns);
+        for (group, ns) in report.breakdown.rollup.iter() {
+            let parts = report.rollup_parts.get(group.name()).into_iter().flatten();
+            prop_assert_eq!(parts.map(|part| part.total_ns).sum::<u128>(), ns);
+        }
         prop_assert!(serde_json::to_string(&report).is_ok());
         for worker in trace.workers().keys() {
             let shown = show(&trace, &account, *worker);

@@ -354,6 +354,23 @@ fn a_worker_counts_by_its_last_attempt_that_did_not_stand_aside() {
 }
 
 #[test]
+fn a_state_without_commands_was_visited_for_no_time() {
+    let mut log = Log::new(200, 1);
+    worker(&mut log, 0, true, &[(30 * MS, 130 * MS, 0)], &[]);
+    for (from, to) in [(None, Some(StateId(0))), (Some(StateId(0)), Some(StateId(1)))] {
+        log.push(
+            131 * MS,
+            Event::Transition { launch: LaunchId(0), lane: vec![], from, to, cause: Cause::Done },
+        );
+    }
+    let (trace, account) = log.account();
+    let report = report(&trace, &account, RunLiveness::NotRunning);
+    let rows = report.states.iter().map(|row| (&*row.state, row.visits, row.total_ns));
+    let expected = [("(none)", 1, u128::from(31 * MS)), ("work", 1, 100_000_000), ("store", 1, 0)];
+    assert_eq!(rows.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_run_without_an_end_is_running_or_interrupted_as_its_lock_says() {
     let mut log = Log::new(200, 1);
     log.request(5 * MS, 0);

@@ -1,2 +1,42 @@
-//! Placeholder.
-fn main() {}
+//! What is shown: commands, reports, progress, errors, exit codes.
+//!
+//! In: the command line. Out: text or JSON on standard output, progress and errors on standard
+//! error, an exit code. Invariants: no figure is computed here; JSON is alone on standard output;
+//! a reader that closes the pipe is no error.
+
+mod args;
+mod commands;
+mod error;
+mod logging;
+mod output;
+mod progress;
+mod runs;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::error::CliError;
+
+fn main() -> ExitCode {
+    // Workers start by the thousand: they are spared the parsing of a command line.
+    let mut words = std::env::args_os().skip(1);
+    match words.next().as_deref().and_then(std::ffi::OsStr::to_str) {
+        Some("worker") => return commands::hidden::worker(),
+        Some("guard") => return commands::hidden::guard(words),
+        Some(_) | None => {}
+    }
+    let args = Args::parse();
+    logging::start(args.verbose);
+    let done = match args.command {
+        Command::Run(run) => commands::run::run(&args.places, &run),
+        Command::Check(check) => commands::check::check(&check),
+        Command::Runs(runs) => commands::runs::runs(&args.places, &runs),
+        Command::Report(report) => commands::report::report(&args.places, &report),
+        Command::Show(show) => commands::show::show(&args.places, &show),
+        Command::Logs(logs) => commands::logs::logs(&args.places, &logs),
+    };
+    done.unwrap_or_else(|error: CliError| error.present())
+}

@@ -1,1 +1,32 @@
-//! Placeholder.
+//! What is executed: the worker's side of a session, its processes and transfers, and the guard
+//! that cleans up after workers that were killed.
+//!
+//! In: a join ticket, then commands of the coordinator. Out: replies that say how each command
+//! ended and when, by this process's own clock W. Invariants: whatever ends the session, nothing
+//! that was started is left running and nothing outside the scratch folder was touched; memory is
+//! bounded whatever commands and objects hold. Absent: decisions (the coordinator's) and the
+//! knowledge of what is computed.
+
+mod clock;
+mod connect;
+mod error;
+mod execute;
+mod facts;
+mod failure;
+mod guard;
+mod lanes;
+mod output;
+mod processes;
+mod progress;
+mod run;
+mod scratch;
+mod session;
+mod stall;
+mod stop;
+mod store;
+mod transfer;
+mod writer;
+
+pub use error::{GuardError, WorkerError};
+pub use guard::run_guard;
+pub use session::run_worker;

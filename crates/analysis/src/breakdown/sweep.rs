@@ -72,7 +72,7 @@ fn within_hull(jobs: &[Job<'_>], stalls: &[(WTime, WTime)]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// [s,f] and [f,b] of one command; of a background command [a,s] too.
+/// `[s,f]` and `[f,b]` of one command; of a background command `[a,s]` too.
 fn at_work(job: &Job<'_>, pieces: &mut Vec<Piece>) {
     let stamps = job.reply.stamps;
     let background = job.command.is_background();
@@ -110,13 +110,13 @@ fn at_work(job: &Job<'_>, pieces: &mut Vec<Piece>) {
     let mut at = s;
     for (from, to) in inside {
         put(at, from, rest);
-        put(from.max(at), to, inner);
+        put(from, to, inner);
         at = at.max(to);
     }
     put(at, f, rest);
 }
 
-/// [a,s] of one lane's foreground commands: behind an earlier one, or the worker's overhead. The
+/// `[a,s]` of one lane's foreground commands: behind an earlier one, or the worker's overhead. The
 /// first of those that wait stands for all: if it has nobody before it, overhead wins anyway.
 fn waiting<'a>(jobs: impl Iterator<Item = &'a Job<'a>>, pieces: &mut Vec<Piece>) {
     // Time, whether it is a wait (else a service), whether it begins, whose, lane.

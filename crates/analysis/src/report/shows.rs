@@ -175,8 +175,8 @@ fn phases(reply: &ReplyFacts) -> Vec<ShowPhase> {
     rows.collect()
 }
 
-/// Of each command's [a,s], how long earlier commands of its lane held the server: the measure of
-/// [a,s] within the union of their [s,f], W. A background command waits for nobody.
+/// Of each command's `[a,s]`, how long earlier commands of its lane held the server: the measure of
+/// `[a,s]` within the union of their `[s,f]`, W. A background command waits for nobody.
 pub(super) fn queues(attempt: &Attempt) -> BTreeMap<CommandId, u64> {
     let mut held: BTreeMap<&[u32], BTreeMap<u64, u64>> = BTreeMap::new();
     let mut queues = BTreeMap::new();
@@ -230,7 +230,7 @@ mod tests {
             for (since, until) in &services {
                 unite(&mut intervals, *since, *until);
             }
-            let held = |at: &u64| services.iter().any(|(since, until)| (since..until).contains(&at));
+            let held = |at: &u64| services.iter().any(|(from, to)| from <= at && at < to);
             let instants = u64::try_from((from..to).filter(held).count()).expect("few");
             prop_assert_eq!(covered(&intervals, from, to.max(from)), instants);
         }

@@ -5,7 +5,7 @@
 //! process and workers die by any signal, it kills what is left (see `musec-worker`).
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -24,6 +24,9 @@ use super::LauncherEvent;
 
 /// How long processes have that were told to end: they have only a scratch folder to remove.
 const EXIT_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// What tells the guard that it need not wait for workers that are still starting.
+const GUARD_ALL_DONE: &[u8] = b"done\n";
 
 /// How long the guard is waited for when all is done: it has only folders to remove.
 const GUARD_TIME_MAX: Duration = Duration::from_secs(3);
@@ -145,7 +148,10 @@ impl Local {
             drop(process.child.wait());
         }
         let Some(mut guard) = self.guard.take() else { return };
-        drop(guard.stdin.take());
+        if let Some(mut lifeline) = guard.stdin.take() {
+            // A guard that is gone has nobody to wait for either.
+            drop(lifeline.write_all(GUARD_ALL_DONE));
+        }
         wait_until(GUARD_TIME_MAX, || !matches!(guard.try_wait(), Ok(None))).await;
     }
 }

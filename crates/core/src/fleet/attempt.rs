@@ -30,6 +30,8 @@ pub(super) struct Attempt {
     pub(super) has_failed: bool,
     pub(super) last_sign: CTime,
     pub(super) is_frozen: bool,
+    /// When and how its process ended, C, while its connection still stands.
+    pub(super) exit: Option<(CTime, String)>,
     /// Its entries in the fleet's deadlines.
     deadlines: Vec<(CTime, Timer)>,
 }
@@ -119,6 +121,7 @@ impl Attempt {
             has_failed: false,
             last_sign: now,
             is_frozen: false,
+            exit: None,
             deadlines: Vec::new(),
         }
     }
@@ -187,18 +190,24 @@ impl Fleet {
     }
 
     pub(super) fn closed(&mut self, now: CTime, launch: LaunchId, at: CTime, why: Closed) {
+        let exit = self.attempt_mut(launch).and_then(|attempt| attempt.exit.take());
+        let at = exit.as_ref().map_or(at, |(exited, _)| at.min(*exited));
         match (self.state_of(launch), why) {
             (Some(AttemptState::Working), Closed::Protocol(error)) => {
                 let error = format!("the worker broke the protocol: {error}");
                 self.give_up(now, launch, EndCause::Protocol, AttemptOutcome::Failed, error);
             }
-            (Some(AttemptState::Working), Closed::Lost(why)) => {
-                self.become_(launch, AttemptState::Vanished { at, why });
-                self.joined.remove(&launch);
-                self.set_deadline(now.after(EXIT_STATUS_WAIT), launch, Timer::Quit);
-            }
+            (Some(AttemptState::Working), Closed::Lost(why)) => match exit {
+                Some((_, status)) => self.lose(now, launch, at, EndCause::Exited, &status),
+                None => {
+                    self.become_(launch, AttemptState::Vanished { at, why });
+                    self.joined.remove(&launch);
+                    self.set_deadline(now.after(EXIT_STATUS_WAIT), launch, Timer::Quit);
+                }
+            },
             (Some(AttemptState::Quitting { outcome }), _) => {
-                self.end(now, launch, at, EndCause::Closed, outcome);
+                let cause = if exit.is_some() { EndCause::Exited } else { EndCause::Closed };
+                self.end(now, launch, at, cause, outcome);
             }
             (
                 Some(AttemptState::Requested | AttemptState::Vanished { .. } | AttemptState::Ended)
@@ -208,6 +217,8 @@ impl Fleet {
         }
     }
 
+    /// A process that is gone has left its last words in its connection: while that stands, they
+    /// are awaited, and its closing.
     pub(super) fn exited(&mut self, now: CTime, launch: LaunchId, at: CTime, status: &str) {
         match self.state_of(launch) {
             Some(AttemptState::Requested) => {
@@ -216,13 +227,14 @@ impl Fleet {
                 let outcome = AttemptOutcome::NeverConnected;
                 self.end(now, launch, at, EndCause::Exited, outcome);
             }
-            Some(AttemptState::Working) => self.lose(now, launch, at, EndCause::Exited, status),
-            Some(AttemptState::Vanished { at, .. }) => {
-                self.lose(now, launch, at, EndCause::Closed, status);
+            Some(AttemptState::Working | AttemptState::Quitting { .. }) => {
+                if let Some(attempt) = self.attempt_mut(launch) {
+                    attempt.exit = Some((at, status.to_owned()));
+                }
+                self.set_deadline(now.after(EXIT_STATUS_WAIT), launch, Timer::Quit);
             }
-            Some(AttemptState::Quitting { outcome }) => {
-                self.outputs.push_back(Output::Hangup(launch));
-                self.end(now, launch, at, EndCause::Exited, outcome);
+            Some(AttemptState::Vanished { at: closed, .. }) => {
+                self.lose(now, launch, closed.min(at), EndCause::Closed, status);
             }
             Some(AttemptState::Ended) | None => {}
         }
@@ -276,11 +288,19 @@ impl Fleet {
                 self.outputs.push_back(Output::Stop(launch));
                 self.lose(now, launch, at, EndCause::Closed, &why);
             }
+            (Timer::Quit, AttemptState::Working) => {
+                let exit = self.attempt_mut(launch).and_then(|attempt| attempt.exit.take());
+                if let Some((at, status)) = exit {
+                    self.lose(now, launch, at, EndCause::Exited, &status);
+                }
+            }
             (Timer::Quit, AttemptState::Quitting { outcome }) => {
+                let exit = self.attempt_mut(launch).and_then(|attempt| attempt.exit.take());
                 self.fired(now, launch, timer);
                 self.outputs.push_back(Output::Hangup(launch));
                 self.outputs.push_back(Output::Stop(launch));
-                self.end(now, launch, now, EndCause::Stopped, outcome);
+                let end = exit.map_or(now, |(at, _)| at);
+                self.end(now, launch, end, EndCause::Stopped, outcome);
             }
             // The deadline of a state that the attempt has left.
             (

@@ -1,0 +1,170 @@
+//! The command line, with its help texts.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Runs one computation on many short-lived workers, and knows where every microsecond of every
+/// worker went.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "Example:\n  musec run jobs/mandelbrot/job.toml"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) places: Places,
+    /// Say more on standard error: -v for what is done, -vv for every detail. MUSEC_LOG takes
+    /// filters like `musec_coordinator=debug`
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// Where runs are.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct Places {
+    /// Folder of all runs
+    #[arg(
+        long,
+        global = true,
+        env = "MUSEC_RUNS",
+        hide_env_values = true,
+        default_value = ".musec/runs",
+        value_name = "DIR"
+    )]
+    pub(crate) runs: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs a job file on local workers, and ends with its report
+    Run(RunArgs),
+    /// Checks a job file, and lists what it would do
+    Check(CheckArgs),
+    /// Lists runs with their size and status
+    Runs(RunsArgs),
+    /// Tells where the time of a run went
+    Report(ReportArgs),
+    /// Shows one worker's commands with their times and bounds
+    Show(ShowArgs),
+    /// Prints what commands wrote to standard output and standard error
+    Logs(LogsArgs),
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Human,
+    /// For programs: one JSON value on standard output
+    Json,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  musec run jobs/mandelbrot/job.toml\n  musec run job.toml --param frames=12 -j 8\n  musec run job.toml --format json > report.json"
+)]
+pub(crate) struct RunArgs {
+    /// The job file
+    pub(crate) job: PathBuf,
+    /// Sets a parameter of the job file; may be given several times
+    #[arg(long = "param", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) params: Vec<(String, String)>,
+    /// Workers alive at a time
+    #[arg(short = 'j', long = "at-once", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) at_once: Option<u32>,
+    /// Time limit of each attempt, like 90s or 3m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<std::time::Duration>,
+    /// Folder where `in:` keys are read
+    #[arg(long, value_name = "DIR")]
+    pub(crate) inputs: Option<PathBuf>,
+    /// Address to listen on for workers; port 0 for any
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
+    pub(crate) listen: SocketAddr,
+    /// Show neither progress nor report, only failures and what the job prints
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// How to print the report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  musec check jobs/mandelbrot/job.toml --param width=300")]
+pub(crate) struct CheckArgs {
+    /// The job file
+    pub(crate) job: PathBuf,
+    /// Sets a parameter of the job file; may be given several times
+    #[arg(long = "param", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) params: Vec<(String, String)>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  musec runs")]
+pub(crate) struct RunsArgs {
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  musec report\n  musec report 3f --format json")]
+pub(crate) struct ReportArgs {
+    /// The run: an id, a unique prefix of one, a folder, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) run: String,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  musec show latest 3")]
+pub(crate) struct ShowArgs {
+    /// The run: an id, a unique prefix of one, a folder, or `latest`
+    pub(crate) run: String,
+    /// The worker's number
+    pub(crate) worker: u32,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  musec logs\n  musec logs latest 3")]
+pub(crate) struct LogsArgs {
+    /// The run: an id, a unique prefix of one, a folder, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) run: String,
+    /// Only this worker's
+    pub(crate) worker: Option<u32>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some(_) | None => Err("write it as KEY=VALUE".into()),
+    }
+}
+
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    musec_core::duration::parse(text)
+}
+
+/// An address with or without a port.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .or_else(|_| text.parse::<std::net::IpAddr>().map(|ip| SocketAddr::new(ip, 0)))
+        .map_err(|_| "write it as ADDRESS or ADDRESS:PORT, like 127.0.0.1:4000".into())
+}

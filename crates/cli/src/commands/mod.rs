@@ -1,0 +1,10 @@
+//! One module a command: it finds what it needs, has it computed, and shows it.
+
+pub(crate) mod check;
+pub(crate) mod hidden;
+pub(crate) mod job;
+pub(crate) mod logs;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod show;

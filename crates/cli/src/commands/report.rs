@@ -1,0 +1,53 @@
+//! `musec report`: where the time of a run went.
+
+use std::process::ExitCode;
+
+use musec_analysis::{Account, Report, report as arrange};
+
+use crate::args::{Format, Places, ReportArgs};
+use crate::error::CliError;
+use crate::output::{complain, print, print_json};
+use crate::runs::{ReadRun, find};
+use crate::terminal::look::Look;
+use crate::terminal::report as screen;
+
+/// Prints the report of a run that is or was.
+pub(crate) fn report(places: &Places, args: &ReportArgs) -> Result<ExitCode, CliError> {
+    let run = find(&places.runs, &args.run)?.read()?;
+    show_report(&run, args.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the report of what was read. Nothing is printed if its figures do not sum up.
+pub(crate) fn show_report(run: &ReadRun, format: Format) -> Result<(), CliError> {
+    let report = checked(run)?;
+    match format {
+        Format::Json => {
+            if run.torn_bytes > 0 {
+                complain(&format!("note: {}", screen::torn(run.torn_bytes)));
+            }
+            print_json(&report)
+        }
+        Format::Human => print(screen::render(&report, run.torn_bytes, &Look::of_stdout())),
+    }
+}
+
+/// Prints what the job itself prints; and, to standard error, why workers failed.
+pub(crate) fn show_answer(run: &ReadRun) -> Result<(), CliError> {
+    let report = checked(run)?;
+    let failures = crate::terminal::failures::render(&report, &Look::of_stderr());
+    if !failures.is_empty() {
+        complain(failures.trim_end());
+    }
+    // As the commands gave it, byte for byte: the report's copy is text.
+    for answer in run.trace.prints() {
+        print(&answer.text)?;
+    }
+    Ok(())
+}
+
+fn checked(run: &ReadRun) -> Result<Report, CliError> {
+    let account = Account::of(&run.trace);
+    account.check_conservation().map_err(|error| CliError::Conservation(error.to_string()))?;
+    Ok(arrange(&run.trace, &account, run.liveness))
+}

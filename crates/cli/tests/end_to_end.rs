@@ -1,0 +1,383 @@
+//! Whole runs: the real binary, real TLS, real processes.
+
+mod support;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use support::{Place, assert_conserved, json, kill, names, number, text, wait_for};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+#[test]
+fn a_run_ends_with_a_report_whose_parts_sum_to_the_whole() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 4
+[[step]]
+state = "think"
+run = "sleep 0.1; echo thought"
+[[step]]
+state = "rest"
+sleep = "50ms"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_conserved(&report);
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["status"], "done");
+    assert_eq!(report["launcher"], "local");
+    assert_eq!(number(&report["workers"]["done"]), 4);
+    assert_eq!(number(&report["clock_faults"]), 0);
+    assert_eq!(number(&report["breakdown"]["unaccounted_ns"]), 0);
+    assert_eq!(number(&report["rate_bound_ppm"]), 0, "local workers share the clock");
+    let categories = &report["breakdown"]["categories"];
+    assert!(number(&categories["user"]) >= 400_000_000, "{categories}");
+    assert!(number(&categories["wait"]) >= 200_000_000, "{categories}");
+    assert_eq!(json(&place.run(&["report", "--format", "json"])), report, "told again the same");
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
+fn a_command_that_exits_3_is_named_with_its_last_lines_and_musec_exits_1() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 3
+[[step]]
+state = "check"
+run = "if [ $MUSEC_WORKER = 1 ]; then echo no luck >&2; exit 3; fi"
+"#,
+    );
+    let output = place.run(&["run", "job.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = text(&output.stdout);
+    for part in ["check", "exit", "3", "no luck"] {
+        assert!(shown.contains(part), "{part:?} is not in\n{shown}");
+    }
+    let report = place.report();
+    assert_conserved(&report);
+    assert_eq!(report["status"], "failed");
+    assert_eq!(number(&report["workers"]["done"]), 2);
+    assert_eq!(number(&report["workers"]["failed"]), 1);
+    let failure = &report["failures"][0];
+    assert_eq!(number(&failure["worker"]), 1);
+    assert_eq!(failure["state"], "check");
+    assert_eq!(failure["command"], "run");
+    assert!(failure["error"].as_str().expect("text").contains('3'), "{failure}");
+    let read_only = place.run(&["report"]);
+    assert_eq!(read_only.status.code(), Some(0), "reading a failed run is no failure");
+}
+
+#[test]
+fn files_inputs_items_store_and_results_work_together() {
+    let place = Place::new(
+        r#"
+[job]
+name = "words"
+inputs = "texts"
+files = ["count"]
+results = { from = "totals/*", to = "out" }
+[params]
+suffix = "n"
+[[wave]]
+name = "count"
+items = "in:*.txt"
+[[wave.step]]
+get = "{{ item }}"
+as = "text"
+[[wave.step]]
+state = "count"
+run = "count text > count.{{ suffix }}"
+[[wave.step]]
+put = "count.{{ suffix }}"
+as = "counts/{{ stem }}"
+[[wave]]
+name = "sum"
+after = ["count"]
+workers = 1
+[[wave.step]]
+for = { part = "['a b', 'c']" }
+do = [{ get = "counts/{{ part }}", as = "counts/{{ part }}" }]
+[[wave.step]]
+run = "cat counts/* | awk '{ s += $1 } END { print s }' > total"
+[[wave.step]]
+put = "total"
+as = "totals/all"
+[[wave.step]]
+print = "total"
+"#,
+    );
+    fs::create_dir(place.path("texts")).expect("made");
+    fs::write(place.path("texts/a b.txt"), "one two three\n").expect("written");
+    fs::write(place.path("texts/c.txt"), "four\n").expect("written");
+    fs::write(place.path("count"), "#!/bin/sh\nwc -w < \"$1\"\n").expect("written");
+    let output = place.run(&["run", "job.toml", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "4\n", "the job's answer");
+    assert_eq!(fs::read_to_string(place.path("out/all")).expect("result"), "4\n");
+    let report = place.report();
+    assert_conserved(&report);
+    assert!(number(&report["breakdown"]["categories"]["storage"]) > 0);
+    let split = &report["breakdown"]["storage_split"];
+    let storage = number(&report["breakdown"]["categories"]["storage"]);
+    assert_eq!(number(&split["get_ns"]) + number(&split["put_ns"]), storage);
+}
+
+#[test]
+fn every_command_has_stamps_on_both_clocks_and_bounds_that_contain_each_other() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 1
+timeout = "60s"
+[[step]]
+state = "work"
+for = { k = "range(5)" }
+do = [{ run = "true" }, { echo = "hello {{ k }}" }]
+"#,
+    );
+    assert_eq!(place.run(&["run", "job.toml"]).status.code(), Some(0));
+    let show = place.show(0);
+    let commands = show["attempts"][0]["commands"].as_array().expect("commands");
+    let steps: Vec<_> = commands.iter().filter(|c| c["state"] == "work").collect();
+    assert_eq!(steps.len(), 10);
+    for command in steps {
+        let at = |key: &str| number(&command[key]);
+        assert!(at("queued_ns") <= at("sent_ns") && at("sent_ns") <= at("replied_ns"));
+        assert!(at("received_ns") <= at("started_ns") && at("started_ns") <= at("finished_ns"));
+        assert!(at("finished_ns") <= at("reply_queued_ns"));
+        let bounds = |key: &str| [number(&command[key][0]), number(&command[key][1])];
+        let [start, end] = [bounds("start_bounds_ns"), bounds("end_bounds_ns")];
+        assert!(start[0] <= start[1] && end[0] <= end[1], "{command}");
+        assert!(at("sent_ns") <= start[0] && end[1] <= at("replied_ns"), "{command}");
+    }
+    let remaining = commands[0]["remaining_ms"].clone();
+    assert!(remaining.to_string().contains("59") || remaining.to_string().contains("60"));
+}
+
+#[test]
+fn interrupted_once_it_ends_in_order_with_a_report_and_leaves_nothing() {
+    let place = Place::new("[job]\nworkers = 5\n[[step]]\nrun = \"sleep 3600; true\"\n");
+    let mut musec = place.start(&[]);
+    place.await_processes("sleep 3600", 5);
+    kill("INT", musec.id());
+    let start = Instant::now();
+    assert_eq!(musec.wait().expect("ended").code(), Some(130));
+    assert!(start.elapsed() < LIMIT);
+    place.assert_nothing_left(LIMIT);
+    let report = place.report();
+    assert_eq!(report["status"], "interrupted");
+    assert_conserved(&report);
+}
+
+#[test]
+fn interrupted_twice_it_ends_at_once_even_when_a_worker_does_not_answer() {
+    let place = Place::new("[job]\nworkers = 2\n[[step]]\nrun = \"sleep 3600; true\"\n");
+    let mut musec = place.start(&[]);
+    place.await_processes("sleep 3600", 2);
+    let workers = place.await_processes("musec worker", 2);
+    kill("STOP", workers[0]);
+    kill("INT", musec.id());
+    std::thread::sleep(Duration::from_millis(300));
+    kill("INT", musec.id());
+    let start = Instant::now();
+    assert_eq!(musec.wait().expect("ended").code(), Some(130));
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
+fn a_killed_coordinator_takes_everything_along_and_its_run_tells_what_was_done() {
+    let place = Place::new(
+        "[job]\nworkers = 4\n[[step]]\nstate = \"first\"\nrun = \"true\"\n\
+         [[step]]\nstate = \"second\"\nrun = \"sleep 3600; true\"\n",
+    );
+    let mut musec = place.start(&[]);
+    place.await_processes("sleep 3600", 4);
+    std::thread::sleep(Duration::from_millis(200));
+    kill("KILL", musec.id());
+    musec.wait().expect("reaped");
+    place.assert_nothing_left(LIMIT);
+    let report = place.report();
+    assert_eq!(report["status"], "interrupted");
+    assert_conserved(&report);
+    let first = report["commands"]
+        .as_array()
+        .expect("commands")
+        .iter()
+        .find(|command| command["state"] == "first")
+        .expect("what was done is told");
+    assert_eq!(number(&first["count"]), 4);
+    let shown = text(&place.run(&["report"]).stdout);
+    assert!(shown.contains("interrupted"), "{shown}");
+}
+
+#[test]
+fn a_killed_worker_is_named_its_child_is_gone_and_the_others_go_on() {
+    let place =
+        Place::new("[job]\nworkers = 3\n[[step]]\nstate = \"nap\"\nrun = \"sleep 4.5; true\"\n");
+    let mut musec = place.start(&[]);
+    place.await_processes("sleep 4.5", 3);
+    let victim = place.await_processes("musec worker", 3)[1];
+    let children = place.processes_like("sleep 4.5").len();
+    kill("KILL", victim);
+    let fewer = wait_for(Duration::from_secs(3), || {
+        // Two processes a command: the shell and its sleep.
+        (place.processes_like("sleep 4.5").len() < children - 1).then_some(())
+    });
+    assert!(fewer.is_some(), "the victim's child is left: {:?}", place.processes());
+    assert_eq!(musec.wait().expect("ended").code(), Some(1));
+    let report = place.report();
+    assert_conserved(&report);
+    assert_eq!(number(&report["workers"]["done"]), 2);
+    assert_eq!(number(&report["workers"]["lost"]), 1);
+    assert!(number(&report["breakdown"]["rollup"]["lost"]) > 0);
+    let failure = &report["failures"][0];
+    assert_eq!(failure["state"], "nap");
+    assert!(failure["error"].as_str().expect("text").contains("signal 9"), "{failure}");
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
+fn when_coordinator_and_workers_are_killed_together_nothing_is_left() {
+    let place =
+        Place::new("[job]\nworkers = 3\n[[step]]\nrun = \"sleep 3600 & sleep 3601; true\"\n");
+    let mut musec = place.start(&[]);
+    place.await_processes("sleep 3601", 3);
+    let workers = place.await_processes("musec worker", 3);
+    kill("STOP", musec.id());
+    for worker in workers {
+        kill("KILL", worker);
+    }
+    kill("KILL", musec.id());
+    musec.wait().expect("reaped");
+    place.assert_nothing_left(LIMIT);
+    assert_eq!(place.report()["status"], "interrupted");
+}
+
+#[test]
+fn a_process_that_made_its_own_session_is_followed() {
+    let place = Place::new(
+        "[job]\nworkers = 1\n[[step]]\nrun = \"setsid sleep 3600 & sleep 3601; true\"\n",
+    );
+    let mut musec = place.start(&[]);
+    place.await_processes("sleep 3601", 1);
+    place.await_processes("sleep 3600", 1);
+    kill("INT", musec.id());
+    assert_eq!(musec.wait().expect("ended").code(), Some(130));
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
+fn a_time_limit_ends_a_command_with_all_its_processes() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 1
+[[step]]
+state = "slow"
+run = "sleep 3600 & trap '' TERM; sleep 3601; true"
+timeout = "300ms"
+grace = "200ms"
+"#,
+    );
+    let start = Instant::now();
+    let output = place.run(&["run", "job.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(start.elapsed() < LIMIT);
+    let failure = place.report()["failures"][0].clone();
+    let error = failure["error"].as_str().expect("text");
+    assert!(error.contains("300"), "{error}");
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
+fn a_port_in_use_and_a_folder_that_cannot_be_written_are_errors_with_a_cure_and_exit_3() {
+    let place = Place::new("[job]\nworkers = 1\n[[step]]\nrun = \"true\"\n");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = taken.local_addr().expect("address").to_string();
+    let output = place.run(&["run", "job.toml", "--listen", &address]);
+    assert_eq!(output.status.code(), Some(3));
+    let error = text(&output.stderr);
+    assert!(error.contains(&address) && error.contains("--listen"), "{error}");
+
+    fs::write(place.path("file"), "not a folder").expect("written");
+    let output = place.run(&["--runs", "file/runs", "run", "job.toml"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("--runs"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_job_file_with_errors_is_not_run_and_every_error_has_its_line() {
+    let place =
+        Place::new("[job]\nworkers = \"many\"\nwrokers = 3\n[[step]]\nrun = \"{{ nope }}\"\n");
+    let output = place.run(&["run", "job.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = text(&output.stderr);
+    for part in ["wrokers", "workers", "nope", "job.toml:3", "job.toml:5"] {
+        assert!(error.contains(part), "{part:?} is not in\n{error}");
+    }
+    assert!(!place.path(".musec").exists(), "nothing was launched or made");
+}
+
+#[test]
+fn logs_tell_what_commands_printed_and_runs_lists_the_run() {
+    let place = Place::new(
+        "[job]\nworkers = 2\n[[step]]\nrun = \"echo out $MUSEC_WORKER; echo err $MUSEC_WORKER >&2\"\n",
+    );
+    assert_eq!(place.run(&["run", "job.toml"]).status.code(), Some(0));
+    let all = text(&place.run(&["logs"]).stdout);
+    for part in ["out 0", "out 1", "err 0", "err 1"] {
+        assert!(all.contains(part), "{part:?} is not in\n{all}");
+    }
+    let one = text(&place.run(&["logs", "latest", "1"]).stdout);
+    assert!(one.contains("out 1") && !one.contains("out 0"), "{one}");
+    let runs = json(&place.run(&["runs", "--format", "json"]));
+    assert_eq!(runs["runs"].as_array().expect("a list").len(), 1);
+    assert_eq!(runs["runs"][0]["status"], "done");
+    let missing = place.run(&["show", "latest", "7"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains('7'));
+}
+
+#[test]
+fn secrets_of_a_run_are_in_no_argument_log_or_journal() {
+    let place = Place::new("[job]\nworkers = 1\n[[step]]\nrun = \"env; sleep 2.5\"\n");
+    let mut musec = place.start(&[]);
+    place.await_processes("sleep 2.5", 1);
+    let lines: Vec<_> = place.processes().into_iter().map(|(_, line)| line).collect();
+    assert!(lines.iter().all(|line| !line.contains("musec1.")), "{lines:?}");
+    assert_eq!(musec.wait().expect("ended").code(), Some(0));
+    let logs = text(&place.run(&["logs"]).stdout);
+    assert!(logs.contains("MUSEC_WORKER=0") && !logs.contains("MUSEC_TICKET"), "{logs}");
+    let run = place.path(".musec/runs").join(&names(&place.path(".musec/runs"))[0]);
+    for name in ["journal.musec", "outputs.musec", "workers.log"] {
+        let bytes = fs::read(run.join(name)).expect("there");
+        assert!(!text(&bytes).contains("musec1."), "{name}");
+    }
+}
+
+#[test]
+fn a_stranger_on_the_port_is_refused_counted_and_takes_nobodys_place() {
+    use std::io::{Read, Write};
+    let place = Place::new("[job]\nworkers = 2\n[[step]]\nrun = \"sleep 2; true\"\n");
+    let port = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+        free.local_addr().expect("address").port()
+    };
+    let mut musec = place.start(&["--listen", &format!("127.0.0.1:{port}")]);
+    place.await_processes("sleep 2", 2);
+    let mut stranger = std::net::TcpStream::connect(("127.0.0.1", port)).expect("connected");
+    stranger.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").expect("written");
+    stranger.set_read_timeout(Some(LIMIT)).expect("set");
+    let mut answer = Vec::new();
+    stranger.read_to_end(&mut answer).expect("closed by the coordinator");
+    assert_eq!(musec.wait().expect("ended").code(), Some(0));
+    let report = place.report();
+    assert_eq!(number(&report["workers"]["done"]), 2);
+    assert_eq!(number(&report["coordinator"]["refused"]["not TLS"]), 1, "{report}");
+}

@@ -1,0 +1,78 @@
+//! Stores: where objects are got from and put to.
+
+use std::sync::Arc;
+
+use musec_protocol::{ErrorKind, Place, Welcome};
+use object_store::local::LocalFileSystem;
+use object_store::{ObjectStore, path::Path as Key};
+use url::Url;
+
+use crate::failure::Failure;
+
+/// The run's store and its inputs, each opened when it is first needed.
+pub(crate) struct Stores {
+    store: Opened,
+    inputs: Opened,
+}
+
+struct Opened {
+    url: String,
+    objects: std::cell::OnceCell<Arc<dyn ObjectStore>>,
+}
+
+impl Stores {
+    pub(crate) fn new(welcome: &Welcome) -> Self {
+        let opened =
+            |url: &String| Opened { url: url.clone(), objects: std::cell::OnceCell::new() };
+        Self { store: opened(&welcome.store_url), inputs: opened(&welcome.inputs_url) }
+    }
+
+    /// The objects of a place, and its URL for errors.
+    pub(crate) fn place(&self, place: Place) -> Result<(Arc<dyn ObjectStore>, &str), Failure> {
+        let opened = match place {
+            Place::Store => &self.store,
+            Place::Inputs => &self.inputs,
+        };
+        if let Some(objects) = opened.objects.get() {
+            return Ok((Arc::clone(objects), &opened.url));
+        }
+        let objects = open(&opened.url)?;
+        let objects = opened.objects.get_or_init(|| objects);
+        Ok((Arc::clone(objects), &opened.url))
+    }
+}
+
+/// Opens the store at `url`. Only folders so far; this is the place where others come in.
+fn open(url: &str) -> Result<Arc<dyn ObjectStore>, Failure> {
+    let unusable = |why: String| {
+        Failure::new(ErrorKind::Unsupported, format!("cannot use the store {url}: {why}"))
+    };
+    let parsed = Url::parse(url).map_err(|error| unusable(error.to_string()))?;
+    if parsed.scheme() != "file" {
+        return Err(unusable(format!("{}:// is not yet supported, use file://", parsed.scheme())));
+    }
+    let path = parsed.to_file_path().map_err(|()| unusable("it names no folder".into()))?;
+    let objects = LocalFileSystem::new_with_prefix(path);
+    Ok(Arc::new(objects.map_err(|error| unusable(error.to_string()))?))
+}
+
+/// A key as the store knows it.
+pub(crate) fn key(text: &str) -> Result<Key, Failure> {
+    Key::parse(text).map_err(|error| {
+        Failure::new(ErrorKind::Invalid, format!("{text:?} is not a key: {error}"))
+    })
+}
+
+/// A store's refusal, in words.
+pub(crate) fn refused(what: &str, url: &str, error: &object_store::Error) -> Failure {
+    match error {
+        object_store::Error::NotFound { .. } => {
+            Failure::new(ErrorKind::Missing, format!("no object {what} in {url}"))
+        }
+        object_store::Error::PermissionDenied { .. }
+        | object_store::Error::Unauthenticated { .. } => {
+            Failure::new(ErrorKind::Denied, format!("{what} in {url}: {error}"))
+        }
+        other => Failure::new(ErrorKind::Io, format!("{what} in {url}: {other}")),
+    }
+}

@@ -1,0 +1,219 @@
+//! `get` and `put`: objects between a store and the scratch folder, streamed in bounded memory.
+//!
+//! Phases partition [s, f]: asking until the first byte, bytes on their way, bytes at the disk.
+//! A file of the scratch folder appears whole or not at all, and so does an object. One that is
+//! stopped midway leaves nothing behind.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
+use musec_protocol::{ErrorKind, Get, Object, Outcome, PhaseKind, Place, Put};
+use object_store::{GetResult, GetResultPayload, ObjectStoreExt, PutPayload};
+
+use crate::execute::{Context, blocking};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::scratch::show;
+use crate::store::{key, refused};
+
+/// Bytes of one read or write of a `get`: bounds memory, and makes each worth its call.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Bytes of one part of a `put`: stores want parts of 5 MiB at least, and one is in memory.
+const PART_BYTES: usize = 8 << 20;
+
+/// Brings one object into the scratch folder.
+pub(crate) async fn get(
+    get: &Get,
+    context: &Context,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
+    let asked = progress.enter(PhaseKind::FirstByte);
+    let (objects, url) = context.stores.place(get.place)?;
+    let path = context.scratch.place(&get.file)?;
+    let found = objects.get(&key(&get.key)?).await;
+    let found = found.map_err(|error| refused(&get.key, url, &error))?;
+    let meta = found.meta.clone();
+    let failed =
+        |error: &io::Error| Failure::io(&format!("cannot write {}", show(&get.file)), error);
+    let (partial, mut file) = Partial::create(context.scratch.path()).map_err(|e| failed(&e))?;
+    let mut source = Source::of(found);
+    let (mut first_byte, mut last_byte, mut bytes) = (None, asked, 0);
+    loop {
+        let least = if first_byte.is_none() { 1 } else { CHUNK_BYTES };
+        let chunk = source.next(least).await.map_err(|e| refused(&get.key, url, &e))?;
+        if chunk.is_empty() {
+            break;
+        }
+        last_byte = progress.enter(PhaseKind::Disk);
+        first_byte.get_or_insert(last_byte);
+        bytes += chunk.len() as u64;
+        progress.note(|done| done.bytes = bytes);
+        file = blocking(move || file.write_all(&chunk).map(|()| file))
+            .await
+            .map_err(|error| failed(&error))?;
+        progress.enter(PhaseKind::Transfer);
+    }
+    let ended = progress.enter(PhaseKind::Disk);
+    if bytes != meta.size {
+        let text = format!("{} in {url} ended after {bytes} of {} bytes", get.key, meta.size);
+        return Err(Failure::new(ErrorKind::Io, text));
+    }
+    drop(file);
+    partial.publish(path).await.map_err(|error| failed(&error))?;
+    let done_at = progress.leave();
+    progress.note(|done| {
+        done.objects.push(Object {
+            key: prefixed(get),
+            etag: meta.e_tag.unwrap_or_default(),
+            version: meta.version.unwrap_or_default(),
+            bytes,
+            asked,
+            first_byte: first_byte.unwrap_or(ended),
+            last_byte: if bytes == 0 { ended } else { last_byte },
+            done: done_at,
+        });
+    });
+    Ok(Outcome::Ok)
+}
+
+fn prefixed(get: &Get) -> String {
+    match get.place {
+        Place::Inputs => format!("in:{}", get.key),
+        Place::Store => get.key.clone(),
+    }
+}
+
+/// Where an object's bytes come from.
+enum Source {
+    /// A file of a folder that is the store: read at once in large pieces.
+    File(Option<File>),
+    Stream(BoxStream<'static, object_store::Result<Vec<u8>>>),
+}
+
+impl Source {
+    fn of(found: GetResult) -> Self {
+        match found.payload {
+            GetResultPayload::File(file, _) => Self::File(Some(file)),
+            GetResultPayload::Stream(stream) => Self::Stream(stream.map_ok(Vec::from).boxed()),
+        }
+    }
+
+    /// At least `least` bytes unless the object ends before; none at its end.
+    async fn next(&mut self, least: usize) -> object_store::Result<Vec<u8>> {
+        let mut chunk = Vec::new();
+        match self {
+            Self::File(slot) => {
+                let Some(file) = slot.take() else { return Ok(chunk) };
+                let read = blocking(move || {
+                    (&file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+                    Ok((file, chunk))
+                });
+                let (file, chunk) = read.await.map_err(|error| object_store::Error::Generic {
+                    store: "folder",
+                    source: Box::new(error),
+                })?;
+                *slot = Some(file);
+                Ok(chunk)
+            }
+            Self::Stream(stream) => {
+                while chunk.len() < least
+                    && let Some(more) = stream.next().await
+                {
+                    chunk.extend_from_slice(&more?);
+                }
+                Ok(chunk)
+            }
+        }
+    }
+}
+
+/// A file on its way to its name; removed if it does not get there.
+struct Partial(Option<PathBuf>);
+
+impl Partial {
+    fn create(folder: &Path) -> io::Result<(Self, File)> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".musec-part-{number}"));
+        let file = File::options().write(true).create_new(true).open(&path)?;
+        Ok((Self(Some(path)), file))
+    }
+
+    async fn publish(mut self, path: PathBuf) -> io::Result<()> {
+        let Some(from) = self.0.clone() else { return Ok(()) };
+        blocking(move || std::fs::rename(from, path)).await?;
+        self.0 = None;
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take()
+            && let Err(error) = std::fs::remove_file(&path)
+        {
+            tracing::debug!("cannot remove {}: {error}", path.display());
+        }
+    }
+}
+
+/// Puts one file of the scratch folder into the store. It goes in parts, however small it is: so
+/// the last byte of the body has a stamp of its own, before the object can be seen by others.
+pub(crate) async fn put(
+    put: &Put,
+    context: &Context,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
+    let asked = progress.enter(PhaseKind::FirstByte);
+    let (objects, url) = context.stores.place(Place::Store)?;
+    let location = key(&put.key)?;
+    let path = context.scratch.file(&put.file)?;
+    let unread =
+        |error: &io::Error| Failure::io(&format!("cannot read {}", show(&put.file)), error);
+    let mut file = File::open(path).map_err(|error| unread(&error))?;
+    let unput = |error: &object_store::Error| refused(&put.key, url, error);
+    let mut upload = objects.put_multipart(&location).await.map_err(|error| unput(&error))?;
+    let (mut first_byte, mut bytes) = (None, 0);
+    loop {
+        progress.enter(PhaseKind::Disk);
+        let (rest, part) = blocking(move || part_of(file)).await.map_err(|error| unread(&error))?;
+        file = rest;
+        if part.is_empty() {
+            break;
+        }
+        let sent = progress.enter(PhaseKind::Transfer);
+        first_byte.get_or_insert(sent);
+        let length = part.len() as u64;
+        upload.put_part(PutPayload::from(part)).await.map_err(|error| unput(&error))?;
+        bytes += length;
+        progress.note(|done| done.bytes = bytes);
+    }
+    let last_byte = progress.enter(PhaseKind::Transfer);
+    let result = upload.complete().await.map_err(|error| unput(&error))?;
+    let done_at = progress.leave();
+    progress.note(|done| {
+        done.objects.push(Object {
+            key: put.key.clone(),
+            etag: result.e_tag.unwrap_or_default(),
+            version: result.version.unwrap_or_default(),
+            bytes,
+            asked,
+            first_byte: first_byte.unwrap_or(last_byte),
+            last_byte,
+            done: done_at,
+        });
+    });
+    Ok(Outcome::Ok)
+}
+
+/// The next part of a file; none at its end.
+fn part_of(file: File) -> io::Result<(File, Vec<u8>)> {
+    let mut part = Vec::new();
+    (&file).take(PART_BYTES as u64).read_to_end(&mut part)?;
+    Ok((file, part))
+}
