@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use musec_protocol::limits::OUTPUT_TAIL_BYTES_MAX;
 use musec_protocol::{
-    Action, Command, CommandId, ErrorKind, Outcome, PhaseKind, Reply, Tail, WTime, Welcome,
+    Action, Command, CommandId, ErrorKind, Outcome, PhaseKind, Reply, Tail, WTime, Welcome, Which,
 };
 
 use crate::clock::WClock;
@@ -20,9 +20,10 @@ use crate::guard::GuardLine;
 use crate::progress::{Done, Progress};
 use crate::run;
 use crate::scratch::{Scratch, show};
+use crate::several;
 use crate::stop::{Reason, Stop};
 use crate::store::Stores;
-use crate::transfer;
+use crate::transfer::{self, Marks};
 
 /// What the commands of a session share.
 pub(crate) struct Context {
@@ -139,8 +140,15 @@ async fn perform(
             Action::Echo(_) => Ok(Outcome::Ok),
             Action::Print { file } => print(file, context, progress).await,
             Action::Clean => clean(context).await,
-            Action::Get(get) => transfer::get(get, context, progress).await,
-            Action::Put(put) => transfer::put(put, context, progress).await,
+            Action::Mark => mark(context).await,
+            Action::Get(get) if get.which == Which::One => {
+                transfer::get(get, context, &Marks::Phases(progress)).await
+            }
+            Action::Get(get) => several::get(get, context, progress).await,
+            Action::Put(put) if put.which == Which::One => {
+                transfer::put(put, context, &Marks::Phases(progress)).await
+            }
+            Action::Put(put) => several::put(put, context, progress).await,
             // The session itself does these.
             Action::Run(_) | Action::Cancel(_) | Action::Quit => {
                 Err(Failure::new(ErrorKind::Invalid, "not a command of a lane"))
@@ -179,6 +187,13 @@ async fn clean(context: &Context) -> Result<Outcome, Failure> {
     let scratch = context.scratch.clone();
     let cleaned = blocking(move || scratch.clean()).await;
     cleaned.map_err(|error| Failure::io("cannot empty the scratch folder", &error))?;
+    Ok(Outcome::Ok)
+}
+
+async fn mark(context: &Context) -> Result<Outcome, Failure> {
+    let scratch = context.scratch.clone();
+    let marked = blocking(move || scratch.mark()).await;
+    marked.map_err(|error| Failure::io("cannot remember the scratch folder", &error))?;
     Ok(Outcome::Ok)
 }
 

@@ -21,6 +21,7 @@ mod progress;
 mod run;
 mod scratch;
 mod session;
+mod several;
 mod stall;
 mod stop;
 mod store;

@@ -45,6 +45,11 @@ impl Progress {
         now
     }
 
+    /// Now, without a change of phase.
+    pub(crate) fn now(&self) -> WTime {
+        self.clock.now()
+    }
+
     /// Notes something else.
     pub(crate) fn note(&self, change: impl FnOnce(&mut Done)) {
         change(&mut self.done.borrow_mut());

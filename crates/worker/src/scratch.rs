@@ -4,12 +4,14 @@
 //! followed. Invariant: nothing outside the folder is written or removed by this process. (What a
 //! `run` does by itself is its own affair.)
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use musec_protocol::ErrorKind;
 
@@ -20,7 +22,12 @@ use crate::failure::Failure;
 pub(crate) struct Scratch {
     /// Absolute, without links.
     path: PathBuf,
+    /// What [`Self::clean`] leaves, relative to the folder.
+    kept: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
+
+/// Files and folders that are remembered: each costs its name, in memory.
+const MARKED_MAX: usize = 100_000;
 
 impl Scratch {
     /// Makes the folder `name` in `root` (made too if it is missing), for this user alone.
@@ -31,7 +38,7 @@ impl Scratch {
         DirBuilder::new().mode(0o700).recursive(true).create(root)?;
         let path = root.canonicalize()?.join(name);
         DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self { path })
+        Ok(Self { path, kept: Arc::default() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -79,14 +86,65 @@ impl Scratch {
         if path.exists() { self.file(name) } else { Ok(path) }
     }
 
-    /// Removes all that is in the folder, following no link.
+    /// Removes all that is in the folder but for what was there at [`Self::mark`], following no
+    /// link.
     pub(crate) fn clean(&self) -> io::Result<()> {
-        for entry in fs::read_dir(&self.path)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                remove_folder(&entry.path())?;
-            } else {
-                fs::remove_file(entry.path())?;
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = vec![PathBuf::new()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(self.path.join(&folder))? {
+                let entry = entry?;
+                let (name, is_folder) =
+                    (folder.join(entry.file_name()), entry.file_type()?.is_dir());
+                match (kept.contains(&name), is_folder) {
+                    (true, true) => folders.push(name),
+                    (true, false) => {}
+                    (false, true) => remove_folder(&entry.path())?,
+                    (false, false) => fs::remove_file(entry.path())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers what is in the folder now: [`Self::clean`] leaves it.
+    ///
+    /// # Errors
+    /// If there is too much, or it cannot be read; nothing is remembered then.
+    pub(crate) fn mark(&self) -> io::Result<()> {
+        let mut found = BTreeSet::new();
+        self.walk(PathBuf::new(), |name, _| {
+            found.insert(name);
+            if found.len() > MARKED_MAX {
+                let text = format!(
+                    "it holds more than {MARKED_MAX} files; say `keep = true` in the job, and \
+                     clean up in its steps"
+                );
+                return Err(io::Error::new(io::ErrorKind::StorageFull, text));
+            }
+            Ok(())
+        })?;
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        Ok(())
+    }
+
+    /// Tells all files and folders below `folder`, relative to the scratch folder, and whether each
+    /// is a folder. Links are told and not followed.
+    pub(crate) fn walk(
+        &self,
+        folder: PathBuf,
+        mut tell: impl FnMut(PathBuf, bool) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut folders = vec![folder];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(self.path.join(&folder))? {
+                let entry = entry?;
+                let (name, is_folder) =
+                    (folder.join(entry.file_name()), entry.file_type()?.is_dir());
+                if is_folder {
+                    folders.push(name.clone());
+                }
+                tell(name, is_folder)?;
             }
         }
         Ok(())
@@ -98,7 +156,7 @@ impl Scratch {
     }
 
     /// The name without `.`; empty for the folder itself.
-    fn checked(&self, name: &[u8]) -> Result<PathBuf, Failure> {
+    pub(crate) fn checked(&self, name: &[u8]) -> Result<PathBuf, Failure> {
         let refused = |why| {
             Failure::new(
                 ErrorKind::Invalid,

@@ -1,22 +1,26 @@
 //! `get` and `put`: objects between a store and the scratch folder, streamed in bounded memory.
 //!
 //! Phases partition [s, f]: asking until the first byte, bytes on their way, bytes at the disk.
-//! A file of the scratch folder appears whole or not at all, and so does an object. One that is
+//! (Where several objects are under way at a time, `several` tells the phases of all.) A file of the
+//! scratch folder appears whole or not at all, and so does an object. One that is
 //! stopped midway leaves nothing behind.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
-use musec_protocol::{ErrorKind, Get, Object, Outcome, PhaseKind, Place, Put};
-use object_store::{GetResult, GetResultPayload, ObjectStoreExt, PutPayload};
+use musec_protocol::{ByteRange, ErrorKind, Get, Object, Outcome, PhaseKind, Place, Put, WTime};
+use object_store::{
+    GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt, PutPayload,
+};
 
 use crate::execute::{Context, blocking};
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::progress::{Done, Progress};
 use crate::scratch::show;
 use crate::store::{key, refused};
 
@@ -26,22 +30,55 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Bytes of one part of a `put`: stores want parts of 5 MiB at least, and one is in memory.
 const PART_BYTES: usize = 8 << 20;
 
-/// Brings one object into the scratch folder.
+/// Where a transfer notes what it does.
+#[derive(Clone, Copy)]
+pub(crate) enum Marks<'a> {
+    /// It is the only one: its phases are the command's.
+    Phases(&'a Progress),
+    /// It is one of several: only its stamps and bytes count.
+    Stamps(&'a Progress),
+}
+
+impl Marks<'_> {
+    fn enter(self, kind: PhaseKind) -> WTime {
+        match self {
+            Self::Phases(progress) => progress.enter(kind),
+            Self::Stamps(progress) => progress.now(),
+        }
+    }
+
+    fn leave(self) -> WTime {
+        match self {
+            Self::Phases(progress) => progress.leave(),
+            Self::Stamps(progress) => progress.now(),
+        }
+    }
+
+    fn note(self, change: impl FnOnce(&mut Done)) {
+        match self {
+            Self::Phases(progress) | Self::Stamps(progress) => progress.note(change),
+        }
+    }
+}
+
+/// Brings one object, or a part of it, into the scratch folder.
 pub(crate) async fn get(
     get: &Get,
     context: &Context,
-    progress: &Progress,
+    progress: &Marks<'_>,
 ) -> Result<Outcome, Failure> {
     let asked = progress.enter(PhaseKind::FirstByte);
     let (objects, url) = context.stores.place(get.place)?;
     let path = context.scratch.place(&get.file)?;
-    let found = objects.get(&key(&get.key)?).await;
+    let options = GetOptions::default().with_range(get.range.map(wanted));
+    let found = objects.get_opts(&key(&get.key)?, options).await;
     let found = found.map_err(|error| refused(&get.key, url, &error))?;
-    let meta = found.meta.clone();
+    let (meta, range) = (found.meta.clone(), found.range.clone());
+    let length = range.end.saturating_sub(range.start);
     let failed =
         |error: &io::Error| Failure::io(&format!("cannot write {}", show(&get.file)), error);
     let (partial, mut file) = Partial::create(context.scratch.path()).map_err(|e| failed(&e))?;
-    let mut source = Source::of(found);
+    let mut source = Source::of(found).map_err(|error| failed(&error))?;
     let (mut first_byte, mut last_byte, mut bytes) = (None, asked, 0);
     loop {
         let least = if first_byte.is_none() { 1 } else { CHUNK_BYTES };
@@ -51,16 +88,17 @@ pub(crate) async fn get(
         }
         last_byte = progress.enter(PhaseKind::Disk);
         first_byte.get_or_insert(last_byte);
-        bytes += chunk.len() as u64;
-        progress.note(|done| done.bytes = bytes);
+        let more = chunk.len() as u64;
+        bytes += more;
+        progress.note(|done| done.bytes += more);
         file = blocking(move || file.write_all(&chunk).map(|()| file))
             .await
             .map_err(|error| failed(&error))?;
         progress.enter(PhaseKind::Transfer);
     }
     let ended = progress.enter(PhaseKind::Disk);
-    if bytes != meta.size {
-        let text = format!("{} in {url} ended after {bytes} of {} bytes", get.key, meta.size);
+    if bytes != length {
+        let text = format!("{} in {url} ended after {bytes} of {length} bytes", get.key);
         return Err(Failure::new(ErrorKind::Io, text));
     }
     drop(file);
@@ -81,6 +119,15 @@ pub(crate) async fn get(
     Ok(Outcome::Ok)
 }
 
+/// A range as a store is asked for it.
+fn wanted(range: ByteRange) -> GetRange {
+    match range {
+        ByteRange::From { from, to: Some(to) } => GetRange::Bounded(from..to.saturating_add(1)),
+        ByteRange::From { from, to: None } => GetRange::Offset(from),
+        ByteRange::Last(last) => GetRange::Suffix(last),
+    }
+}
+
 fn prefixed(get: &Get) -> String {
     match get.place {
         Place::Inputs => format!("in:{}", get.key),
@@ -90,27 +137,33 @@ fn prefixed(get: &Get) -> String {
 
 /// Where an object's bytes come from.
 enum Source {
-    /// A file of a folder that is the store: read at once in large pieces.
-    File(Option<File>),
+    /// A file of a folder that is the store: read at once in large pieces. With what is left of it
+    /// to be read.
+    File(Option<File>, u64),
     Stream(BoxStream<'static, object_store::Result<Vec<u8>>>),
 }
 
 impl Source {
-    fn of(found: GetResult) -> Self {
-        match found.payload {
-            GetResultPayload::File(file, _) => Self::File(Some(file)),
+    fn of(found: GetResult) -> io::Result<Self> {
+        let Range { start, end } = found.range;
+        Ok(match found.payload {
+            GetResultPayload::File(mut file, _) => {
+                file.seek(SeekFrom::Start(start))?;
+                Self::File(Some(file), end.saturating_sub(start))
+            }
             GetResultPayload::Stream(stream) => Self::Stream(stream.map_ok(Vec::from).boxed()),
-        }
+        })
     }
 
     /// At least `least` bytes unless the object ends before; none at its end.
     async fn next(&mut self, least: usize) -> object_store::Result<Vec<u8>> {
         let mut chunk = Vec::new();
         match self {
-            Self::File(slot) => {
+            Self::File(slot, left) => {
+                let most = (CHUNK_BYTES as u64).min(*left);
                 let Some(file) = slot.take() else { return Ok(chunk) };
                 let read = blocking(move || {
-                    (&file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+                    (&file).take(most).read_to_end(&mut chunk)?;
                     Ok((file, chunk))
                 });
                 let (file, chunk) = read.await.map_err(|error| object_store::Error::Generic {
@@ -118,6 +171,7 @@ impl Source {
                     source: Box::new(error),
                 })?;
                 *slot = Some(file);
+                *left = left.saturating_sub(chunk.len() as u64);
                 Ok(chunk)
             }
             Self::Stream(stream) => {
@@ -132,6 +186,9 @@ impl Source {
     }
 }
 
+/// How files begin that are on their way to their names.
+pub(crate) const PARTIAL_PREFIX: &str = ".musec-part-";
+
 /// A file on its way to its name; removed if it does not get there.
 struct Partial(Option<PathBuf>);
 
@@ -139,7 +196,7 @@ impl Partial {
     fn create(folder: &Path) -> io::Result<(Self, File)> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!(".musec-part-{number}"));
+        let path = folder.join(format!("{PARTIAL_PREFIX}{number}"));
         let file = File::options().write(true).create_new(true).open(&path)?;
         Ok((Self(Some(path)), file))
     }
@@ -167,7 +224,7 @@ impl Drop for Partial {
 pub(crate) async fn put(
     put: &Put,
     context: &Context,
-    progress: &Progress,
+    progress: &Marks<'_>,
 ) -> Result<Outcome, Failure> {
     let asked = progress.enter(PhaseKind::FirstByte);
     let (objects, url) = context.stores.place(Place::Store)?;
@@ -191,7 +248,7 @@ pub(crate) async fn put(
         let length = part.len() as u64;
         upload.put_part(PutPayload::from(part)).await.map_err(|error| unput(&error))?;
         bytes += length;
-        progress.note(|done| done.bytes = bytes);
+        progress.note(|done| done.bytes += length);
     }
     let last_byte = progress.enter(PhaseKind::Transfer);
     let result = upload.complete().await.map_err(|error| unput(&error))?;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use musec_protocol::limits::OUTPUT_TAIL_BYTES_MAX;
 use musec_protocol::{
-    Action, CommandId, ErrorKind, FromWorker, Get, Outcome, PhaseKind, Place, Put, Refusal, Reply,
-    Run, ToWorker,
+    Action, ByteRange, CommandId, ErrorKind, FromWorker, Get, Outcome, PhaseKind, Place, Put,
+    Refusal, Reply, Run, ToWorker, Which,
 };
 use support::{Coordinator, Running, Session, eventually, is_alive, number_in, shell, worker};
 
@@ -24,11 +24,22 @@ fn run(text: &str) -> Action {
 }
 
 fn get(key: &str, file: &str) -> Action {
-    Action::Get(Get { place: Place::Store, key: key.into(), file: file.into() })
+    Action::Get(one(key, file))
 }
 
 fn put(file: &str, key: &str) -> Action {
-    Action::Put(Put { file: file.into(), key: key.into() })
+    Action::Put(Put { file: file.into(), key: key.into(), which: Which::One, concurrency: 1 })
+}
+
+fn one(key: &str, file: &str) -> Get {
+    Get {
+        place: Place::Store,
+        key: key.into(),
+        file: file.into(),
+        which: Which::One,
+        range: None,
+        concurrency: 3,
+    }
 }
 
 fn failure(reply: &Reply) -> (ErrorKind, &str) {
@@ -317,6 +328,85 @@ fn clean_empties_the_folder_and_follows_no_link() {
     assert_eq!(session.ask(Action::Clean).outcome, Outcome::Ok);
     assert_eq!(fs::read_dir(coordinator.scratch()).expect("there").count(), 0);
     assert!(coordinator.path("kept").exists());
+}
+
+#[test]
+fn clean_leaves_what_was_there_at_a_mark() {
+    let (coordinator, mut session, _worker) = join();
+    session.ask(run("mkdir -p model/a; echo 1 > model/a/x; echo 2 > list"));
+    assert_eq!(session.ask(Action::Mark).outcome, Outcome::Ok);
+    for _ in 0..2 {
+        session
+            .ask(run("mkdir -p other/b model/new; touch other/b/y model/z model/a/z model/new/n"));
+        assert_eq!(session.ask(Action::Clean).outcome, Outcome::Ok);
+        let left = session.ask(run("find . -mindepth 1 | sort | tr '\\n' ' '")).stdout.text;
+        assert_eq!(left, b"./list ./model ./model/a ./model/a/x ");
+    }
+    assert_eq!(session.ask(Action::Quit).outcome, Outcome::Ok);
+    assert!(session.is_closed() && !coordinator.scratch().exists());
+}
+
+#[test]
+fn folders_and_globs_keep_their_paths() {
+    let (coordinator, mut session, _worker) = join();
+    session.ask(run("mkdir -p out/deep/er; for f in a.png b.png c.txt deep/d.png deep/er/e.png; do echo $f > out/$f; done"));
+    let several = |file: &str, key: &str, which| {
+        Action::Put(Put { file: file.into(), key: key.into(), which, concurrency: 2 })
+    };
+    let keys = |reply: &Reply| -> Vec<String> {
+        assert_eq!(reply.outcome, Outcome::Ok);
+        reply.objects.iter().map(|object| object.key.clone()).collect()
+    };
+    let all = ["k/a.png", "k/b.png", "k/c.txt", "k/deep/d.png", "k/deep/er/e.png"];
+    let reply = session.ask(several("out/", "k/", Which::Folder));
+    assert_eq!(keys(&reply), all);
+    assert_eq!(reply.bytes, 6 + 6 + 6 + 11 + 14);
+    let reply = session.ask(several("out/*.png", "", Which::Glob));
+    assert_eq!(keys(&reply), ["a.png", "b.png"]);
+    let reply = session.ask(several("out/**/*.png", "p/", Which::Glob));
+    assert_eq!(keys(&reply), ["p/a.png", "p/b.png", "p/deep/d.png", "p/deep/er/e.png"]);
+
+    let get = |key: &str, file: &str, which| Action::Get(Get { which, ..one(key, file) });
+    assert_eq!(keys(&session.ask(get("k/", "back", Which::Folder))), all);
+    assert_eq!(session.ask(run("diff -r out back")).outcome, Outcome::Exited(0));
+    assert_eq!(keys(&session.ask(get("k/*.png", ".", Which::Glob))), ["k/a.png", "k/b.png"]);
+    assert_eq!(
+        session.ask(run("cmp out/a.png a.png && cmp out/b.png b.png")).outcome,
+        Outcome::Exited(0)
+    );
+    let reply = session.ask(get("k/*.jpg", ".", Which::Glob));
+    assert_eq!(failure(&reply).0, ErrorKind::Missing);
+    assert_eq!(failure(&session.ask(get("none/", ".", Which::Folder))).0, ErrorKind::Missing);
+    assert_eq!(failure(&session.ask(several("none/", "k/", Which::Folder))).0, ErrorKind::Missing);
+    assert_eq!(failure(&session.ask(several("../", "k/", Which::Folder))).0, ErrorKind::Invalid);
+    session.ask(run("mkdir links; ln -s / links/root; ln -s ../out/a.png links/a"));
+    let reply = session.ask(several("links/", "l/", Which::Folder));
+    assert_eq!(failure(&reply).0, ErrorKind::Invalid, "{reply:?}");
+    assert!(!coordinator.path("store").join("l/root").exists());
+    let left = fs::read_dir(coordinator.scratch()).expect("there").flatten();
+    assert!(
+        !left.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(".musec"))
+    );
+}
+
+#[test]
+fn a_range_brings_those_bytes() {
+    let (_coordinator, mut session, _worker) = join();
+    session.ask(run("printf 0123456789 > f"));
+    assert_eq!(session.ask(put("f", "digits")).outcome, Outcome::Ok);
+    for (range, text) in [
+        (ByteRange::From { from: 2, to: Some(4) }, "234"),
+        (ByteRange::From { from: 7, to: None }, "789"),
+        (ByteRange::From { from: 8, to: Some(u64::MAX) }, "89"),
+        (ByteRange::Last(3), "789"),
+    ] {
+        let reply = session.ask(Action::Get(Get { range: Some(range), ..one("digits", "part") }));
+        assert_eq!((reply.outcome, reply.bytes), (Outcome::Ok, text.len() as u64), "{range}");
+        assert_eq!(session.ask(run("cat part")).stdout.text, text.as_bytes());
+    }
+    let beyond = Some(ByteRange::From { from: 10, to: None });
+    let reply = session.ask(Action::Get(Get { range: beyond, ..one("digits", "part") }));
+    assert!(matches!(reply.outcome, Outcome::Failed { .. }), "{reply:?}");
 }
 
 #[test]
