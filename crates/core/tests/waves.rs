@@ -426,9 +426,9 @@ proptest! {
         let mut world = World::new(&job, options.clone());
         let status = world.run();
         prop_assert_eq!(world.fleet.alive(), 0);
-        let ends = world.records.iter().filter(|event| matches!(event, Event::Ended { .. })).count();
-        let requests = world.records.iter().filter(|e| matches!(e, Event::Requested { .. })).count();
-        prop_assert_eq!(ends, requests);
+        let count = |is: fn(&Event) -> bool| world.records.iter().filter(|e| is(e)).count();
+        let ends = count(|event| matches!(event, Event::Ended { .. }));
+        prop_assert_eq!(ends, count(|event| matches!(event, Event::Requested { .. })));
         if status == RunStatus::Done {
             prop_assert!(skipped(&world).is_empty());
         }

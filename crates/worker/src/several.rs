@@ -2,8 +2,8 @@
 //!
 //! Phases: what is to be moved is looked for and asked for, then bytes are on their way; every
 //! object has its own stamps. The first that fails ends the command; those that were moved by then
-//! stay. Objects are told sorted by their keys, and all of them: a command with more than fit in one
-//! reply is refused before anything is moved.
+//! stay. Objects are told sorted by their keys, and all of them: a command with more than fit in
+//! one reply is refused before anything is moved.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -1,9 +1,9 @@
 //! `get` and `put`: objects between a store and the scratch folder, streamed in bounded memory.
 //!
 //! Phases partition [s, f]: asking until the first byte, bytes on their way, bytes at the disk.
-//! (Where several objects are under way at a time, `several` tells the phases of all.) A file of the
-//! scratch folder appears whole or not at all, and so does an object. One that is
-//! stopped midway leaves nothing behind.
+//! (Where several objects are under way at a time, `several` tells the phases of all.) A file of
+//! the scratch folder appears whole or not at all, and so does an object. One that is stopped
+//! midway leaves nothing behind.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

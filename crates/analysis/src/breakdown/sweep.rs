@@ -4,7 +4,8 @@
 //! many nanoseconds of W each category won, and for which command. At every instant the category
 //! of the highest precedence among what goes on wins; of several commands with it the one of the
 //! first lane, then of the lowest id. A step may say where its command's own time (a run's user
-//! phase, a transfer) counts; what the worker does around it stays overhead. A background command counts where no other is outstanding.
+//! phase, a transfer) counts; what the worker does around it stays overhead. A background command
+//! counts where no other is outstanding.
 
 use std::collections::{BTreeMap, BTreeSet};
 

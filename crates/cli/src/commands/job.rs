@@ -1,12 +1,18 @@
 //! Reading a job file, for every command that takes one.
 
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use musec_core::Program;
 use musec_core::job::{Options, parse};
+use musec_core::{Items, Look, Program, csv_header};
+use musec_protocol::Place;
 
 use crate::error::CliError;
+
+/// How much of a table is read for its header.
+const HEADER_BYTES_MAX: u64 = 1 << 16;
 
 /// A job file that was read and checked.
 pub(crate) struct Job {
@@ -31,15 +37,36 @@ pub(crate) fn read(path: &Path, beside: &Beside<'_>) -> Result<Job, CliError> {
     let absolute = std::path::absolute(path).map_err(read_error)?;
     let folder = absolute.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
     let inputs = beside.inputs.map(std::path::absolute).transpose().map_err(read_error)?;
-    let options = Options {
+    let mut options = Options {
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         params: beside.params.iter().cloned().collect(),
         at_once: beside.at_once,
         timeout: beside.timeout,
         inputs: inputs.map(|path| path.to_string_lossy().into_owned()),
+        ..Options::default()
     };
+    if let Ok(program) = parse(&text, &options) {
+        options.csv_headers = csv_headers(&program, &folder);
+    }
     match parse(&text, &options) {
         Ok(program) => Ok(Job { text, folder, program }),
         Err(errors) => Err(CliError::Job { path: path.to_owned(), text, errors }),
     }
+}
+
+/// Columns of the tables that items are made of and that can be read before the run. What cannot
+/// be read, or is no table, is told when the wave begins.
+fn csv_headers(program: &Program, folder: &Path) -> BTreeMap<String, Vec<String>> {
+    let inputs = folder.join(program.inputs.as_deref().unwrap_or("."));
+    let tables = program.waves().filter(|(_, wave)| matches!(wave.items, Some(Items::Csv { .. })));
+    let headers = tables.filter_map(|(wave, _)| match program.look(wave) {
+        Ok(Some(Look::Text { place: Place::Inputs, key })) => {
+            let file = std::fs::File::open(inputs.join(&key)).ok()?;
+            let mut text = Vec::new();
+            file.take(HEADER_BYTES_MAX).read_to_end(&mut text).ok()?;
+            Some((format!("in:{key}"), csv_header(&text).ok()?))
+        }
+        Ok(_) | Err(_) => None,
+    });
+    headers.collect()
 }

@@ -2,8 +2,8 @@
 //!
 //! Such a wave opens when all waves before it have begun, and begins with its first item. A key is
 //! an item once, in order of arrival. It is closed when all waves before it are over; it ends when
-//! all its items are done. If one of those waves did not end well it does the items that it has, and
-//! counts as spoilt itself, because some may be missing.
+//! all its items are done. If one of those waves did not end well it does the items that it has,
+//! and counts as spoilt itself, because some may be missing.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

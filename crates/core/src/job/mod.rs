@@ -39,7 +39,7 @@ use crate::job::step::{States, StepReader};
 use crate::job::wave::{Known, WorkerKeys, Workers};
 use crate::limits::JOB_BYTES_MAX;
 use crate::program::{PlanError, Program, Wave, WaveId};
-use crate::template::{Columns, ItemNames, Scope, Value, value};
+use crate::template::{ItemNames, Scope, Value, value};
 
 /// What is said beside the job file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -282,12 +282,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         let each = raw.each.is_some_and(|each| self.each(each, &after, &workers));
         let lists: Vec<_> = raw.setup.into_iter().chain(raw.steps).collect();
         let vars = variables::variables(&lists);
-        let columns = match (workers.names, &workers.columns) {
-            (ItemNames::Row, Some(columns)) => Columns::Known(columns),
-            (ItemNames::Row, None) => Columns::AtRunTime,
-            (ItemNames::None | ItemNames::Item | ItemNames::Text, _) => Columns::None,
-        };
-        let mut scope = self.scope.clone().machine(workers.names, columns, &vars);
+        let mut scope = self.scope.clone().machine(workers.names, workers.columns(), &vars);
         if each && workers.workers.is_none() {
             scope = scope.without_count();
         }

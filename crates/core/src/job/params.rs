@@ -71,8 +71,8 @@ pub(super) fn bad_name(name: &str) -> Option<(String, String)> {
         .then(|| (format!("`{name}` is a name of musec's own"), "choose another name".to_owned()))
 }
 
-/// Whether a column of a table cannot be called so: what musec or the engine bind wins over columns.
-/// Rows are no texts, so that names of texts are free.
+/// Whether a column of a table cannot be called so: what musec or the engine bind wins over
+/// columns. Rows are no texts, so that names of texts are free.
 pub(crate) fn is_reserved_for_columns(name: &str) -> bool {
     RESERVED.contains(&name) && !["name", "stem", "ext"].contains(&name)
 }

@@ -14,7 +14,9 @@ use crate::job::keys::Place as Keys;
 use crate::limits::{CONNECT_TIMEOUT, ITEMS_MAX, WORKERS_MAX};
 use crate::program::node::place_of;
 use crate::program::{Count, Items, Program, WaveId};
-use crate::template::{Binding, ItemNames, Planning, Scope, Template, Value, whole_expression};
+use crate::template::{
+    Binding, Columns, ItemNames, Planning, Scope, Template, Value, whole_expression,
+};
 
 /// Values that are said of workers, not yet read.
 #[derive(Clone, Copy, Default)]
@@ -105,6 +107,15 @@ pub(super) struct Known<'a> {
 }
 
 impl Workers {
+    /// The columns of its table, as far as they are known.
+    pub(super) fn columns(&self) -> Columns<'_> {
+        match (self.names, &self.columns) {
+            (ItemNames::Row, Some(columns)) => Columns::Known(columns),
+            (ItemNames::Row, None) => Columns::AtRunTime,
+            (ItemNames::None | ItemNames::Item | ItemNames::Text, _) => Columns::None,
+        }
+    }
+
     pub(super) fn read<'t>(
         cx: &mut Context<'t>,
         keys: &WorkerKeys<'_, 't>,

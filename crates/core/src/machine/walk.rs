@@ -11,7 +11,7 @@ use crate::machine::bindings::View;
 use crate::machine::frame::{Frame, Limit, Loop, Sequence};
 use crate::machine::{Machine, NextCommand, Phase, Turn, action, node_of};
 use crate::program::node::{CommandNode, Node, NodeId, NodeKind};
-use crate::template::{EvalError, Value};
+use crate::template::{EvalError, Expr, Literal, Value};
 
 /// What a step that is not a command makes of the machine.
 enum Flow {
@@ -82,13 +82,7 @@ impl Machine {
         let node = node_of(wave, self.node);
         let next = match &node.kind {
             NodeKind::Enter { next } => {
-                let came_round = self
-                    .frames
-                    .iter()
-                    .any(|frame| matches!(frame, Frame::Loop(frame) if frame.came_round));
-                if self.state() != node.state || came_round {
-                    self.enter(node.state, turn);
-                }
+                self.enter_anew(node.state, turn);
                 *next
             }
             NodeKind::Command(command) => {
@@ -96,16 +90,15 @@ impl Machine {
                 return Ok(Flow::Command(Box::new(command)));
             }
             NodeKind::Set { assignments, next } => {
-                for (var, literal) in assignments {
-                    let value = literal.value(&View::new(program, wave, self)).map_err(in_words)?;
-                    *slot(&mut self.vars, *var) = value;
-                }
+                self.assign(assignments, turn)?;
                 *next
             }
             NodeKind::Branch { condition, then, otherwise } => {
-                let view = View::new(program, wave, self);
-                let holds = condition.holds(&view).map_err(in_words)?;
-                if holds { *then } else { *otherwise }
+                if self.holds(condition, turn)? {
+                    *then
+                } else {
+                    *otherwise
+                }
             }
             NodeKind::For { values, slot, again } => {
                 let value = values.value(&View::new(program, wave, self)).map_err(in_words)?;
@@ -118,7 +111,7 @@ impl Machine {
                 *again
             }
             NodeKind::AgainWhile { condition, body, next } => {
-                if condition.holds(&View::new(program, wave, self)).map_err(in_words)? {
+                if self.holds(condition, turn)? {
                     self.innermost_loop().round();
                     *body
                 } else {
@@ -127,7 +120,7 @@ impl Machine {
                 }
             }
             NodeKind::Break { condition, out, next } => {
-                if condition.holds(&View::new(program, wave, self)).map_err(in_words)? {
+                if self.holds(condition, turn)? {
                     self.leave_loop();
                     *out
                 } else {
@@ -154,6 +147,28 @@ impl Machine {
             NodeKind::End => return Ok(Flow::Done),
         };
         Ok(Flow::Go(next))
+    }
+
+    fn holds(&self, condition: &Expr, turn: &Turn<'_>) -> Result<bool, String> {
+        condition.holds(&View::new(turn.program, turn.wave, self)).map_err(in_words)
+    }
+
+    fn assign(&mut self, assignments: &[(u32, Literal)], turn: &Turn<'_>) -> Result<(), String> {
+        for (var, literal) in assignments {
+            let view = View::new(turn.program, turn.wave, self);
+            let value = literal.value(&view).map_err(in_words)?;
+            *slot(&mut self.vars, *var) = value;
+        }
+        Ok(())
+    }
+
+    /// Enters the state of a step that names it: anew, if a loop has come round.
+    fn enter_anew(&mut self, state: Option<StateId>, turn: &mut Turn<'_>) {
+        let has_come_round =
+            |frame: &Frame| matches!(frame, Frame::Loop(frame) if frame.came_round);
+        if self.state() != state || self.frames.iter().any(has_come_round) {
+            self.enter(state, turn);
+        }
     }
 
     /// The innermost loop's next value, or its end.

@@ -1,13 +1,15 @@
 //! The words of a job file: every key, where it stands, what it takes. The one source for the check
 //! of unknown keys, the reference page and the schema for editors.
 
+mod later;
 mod reference;
 mod schema;
 mod table;
 
+pub(super) use later::LATER;
 pub use reference::reference_markdown;
 pub use schema::json_schema;
-pub(super) use table::{KEYS, LATER};
+pub(super) use table::KEYS;
 
 /// Tables of a job file, by what keys they have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

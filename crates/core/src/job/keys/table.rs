@@ -1,6 +1,6 @@
 //! All keys, in the order of the reference page.
 
-use super::{Key, Later, Place, Role, Takes};
+use super::{Key, Place, Role, Takes};
 
 const FILE: &[Place] = &[Place::File];
 const JOB: &[Place] = &[Place::Job];
@@ -482,39 +482,4 @@ pub(in crate::job) static KEYS: &[Key] = &[
         "Time from TERM to KILL when its time is over.",
         "run = \"./server\"\ntimeout = \"1m\"\ngrace = \"5s\"",
     ),
-];
-
-const fn later(name: &'static str, places: &'static [Place]) -> Later {
-    Later { name, places, is_action: false }
-}
-
-const fn later_action(name: &'static str) -> Later {
-    Later { name, places: STEP, is_action: true }
-}
-
-/// Keys of the grammar that this version does not know yet.
-pub(in crate::job) static LATER: &[Later] = &[
-    later("run_timeout", JOB),
-    later("retry", &[Place::Job, Place::Wave, Place::Step]),
-    later("fail_fast", WORKERS),
-    later("allow_failures", WORKERS),
-    later("speculate", WORKERS),
-    later("group_size", WORKERS),
-    later("over_launch", WORKERS),
-    later("max_attempts", WORKERS),
-    later("max_cost", JOB),
-    later_action("send"),
-    later_action("receive"),
-    later_action("parallel"),
-    later_action("await"),
-    later_action("wait_info"),
-    later_action("barrier"),
-    later("to", STEP),
-    later("from", STEP),
-    later("on", STEP),
-    later("pipelined", STEP),
-    later("background", STEP),
-    later("first", STEP),
-    later("scope", STEP),
-    later("once", STEP),
 ];
