@@ -115,6 +115,7 @@ impl Fleet {
         self.record(now, Event::Joined(Box::new(joined)));
         self.become_(launch, AttemptState::Working);
         self.joined.insert(launch);
+        self.has_started(now, launch);
         self.clear_deadlines(launch);
         self.next_sweep.get_or_insert_with(|| now.after(SWEEP_EVERY));
         self.sign_of_life(now, launch, t3);
@@ -368,6 +369,7 @@ impl Fleet {
         let (wave, last_sign) = (attempt.wave, attempt.last_sign.min(end));
         self.joined.remove(&launch);
         self.record(now, Event::Ended { launch, end, last_sign, cause, outcome });
+        self.has_started(now, launch);
         self.attempt_is_over(now, wave, outcome == AttemptOutcome::Done);
     }
 

@@ -181,7 +181,7 @@ impl Fleet {
             Some(def) => def.connect_timeout,
             None => return,
         };
-        while !self.cancelled {
+        while !self.cancelled && self.may_start() {
             let run = self.wave_mut(wave);
             if run.alive >= run.at_once || !run.wants_launch() {
                 return;
@@ -195,6 +195,7 @@ impl Fleet {
             self.attempts.push(Attempt::new(wave, worker, index, attempt, now));
             self.record(now, Event::Requested { launch, worker, attempt, wave });
             self.set_deadline(now.after(connect_timeout), launch, Timer::Connect);
+            self.starts(now, launch);
             self.outputs.push_back(Output::Launch(launch));
         }
     }

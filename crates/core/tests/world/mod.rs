@@ -43,11 +43,18 @@ pub(crate) struct WorldOptions {
     /// Fate by launch and command; command 0 decides on the launch too.
     pub(crate) fate: fn(u64, u64) -> Fate,
     pub(crate) cancel: Vec<Duration>,
+    pub(crate) starting_max: Option<u32>,
 }
 
 impl WorldOptions {
     pub(crate) fn calm(seed: u64) -> Self {
-        Self { seed, jitter_ms: 90, fate: |_, _| Fate::Live, cancel: Vec::new() }
+        Self {
+            seed,
+            jitter_ms: 90,
+            fate: |_, _| Fate::Live,
+            cancel: Vec::new(),
+            starting_max: None,
+        }
     }
 }
 
@@ -55,6 +62,8 @@ pub(crate) struct World {
     pub(crate) fleet: Fleet,
     pub(crate) now: CTime,
     pub(crate) records: Vec<Event>,
+    /// When each was recorded.
+    pub(crate) times: Vec<CTime>,
     pub(crate) sent: Vec<Action>,
     pub(crate) stopped: BTreeSet<LaunchId>,
     pub(crate) alive_max: usize,
@@ -72,11 +81,16 @@ impl World {
     pub(crate) fn new(job: &str, options: WorldOptions) -> Self {
         let program = parse(job, &Options::default())
             .unwrap_or_else(|errors| panic!("{:?} in {job}", errors.0));
-        let fleet_options = FleetOptions { cores: 2, ..FleetOptions::default() };
+        let fleet_options = FleetOptions {
+            cores: 2,
+            starting_max: options.starting_max,
+            ..FleetOptions::default()
+        };
         let mut world = Self {
             fleet: Fleet::new(Arc::new(program), fleet_options),
             now: CTime::ZERO,
             records: Vec::new(),
+            times: Vec::new(),
             sent: Vec::new(),
             stopped: BTreeSet::new(),
             alive_max: 0,
@@ -152,6 +166,7 @@ impl World {
                 Output::Record(at, event) => {
                     assert_eq!(at, self.now, "records carry the instant of handling");
                     self.records.push(event);
+                    self.times.push(at);
                 }
                 Output::Launch(launch) => self.launch(launch),
                 Output::Send(launch, command) => self.command(launch, &command),
