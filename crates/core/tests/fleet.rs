@@ -369,3 +369,15 @@ fn starts_are_paced_and_one_that_never_connects_holds_nobody_up() {
     assert_eq!(starting_max, 2, "the slow one, and one at a time beside it");
     assert!(last_done < CTime::ZERO.after(Duration::from_secs(10)), "{last_done:?}");
 }
+
+#[test]
+fn as_many_workers_take_items_as_the_job_says_and_items_alone_have_as_many_as_cores() {
+    let queue = QUEUE.replace("at_once = 3\n", "");
+    let mut world = World::new(&queue, WorldOptions::calm(19));
+    assert_eq!(world.run(), RunStatus::Done);
+    assert_eq!(world.alive_max, 3, "three workers on two cores, because the job says three");
+    let alone = queue.replace("workers = 3\n", "");
+    let mut world = World::new(&alone, WorldOptions::calm(20));
+    assert_eq!(world.run(), RunStatus::Done);
+    assert_eq!((world.alive_max, world.ends(AttemptOutcome::Done)), (2, 10));
+}

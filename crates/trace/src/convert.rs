@@ -1,9 +1,7 @@
 //! Between records and the journal's generated types.
 
-use crate::event::{
-    AttemptOutcome, Cause, EndCause, Event, Failure, Joined, Queued, Record, RunStarted, RunStatus,
-    Sample, StateId, Stream, Timer, WaitReason, WaveId,
-};
+use crate::codes::{AttemptOutcome, Cause, EndCause, RunStatus, Stream, Timer, WaitReason};
+use crate::event::{Event, Failure, Joined, Queued, Record, RunStarted, Sample, StateId, WaveId};
 use crate::reply::{reply_from_wire, reply_to_wire, tail_from_wire, tail_to_wire};
 use crate::{
     AttemptNo, CTime, ClockKind, CommandId, Hello, LaunchId, RunId, WTime, WorkerId, wire,

@@ -7,6 +7,7 @@
 //! analysis.
 
 mod clock;
+mod codes;
 mod convert;
 mod event;
 pub mod journal;
@@ -14,10 +15,8 @@ mod reply;
 mod time;
 
 pub use clock::CClock;
-pub use event::{
-    AttemptOutcome, Cause, EndCause, Event, Failure, Joined, Queued, Record, RunStarted, RunStatus,
-    Sample, StateId, Stream, Timer, WaitReason, WaveId,
-};
+pub use codes::{AttemptOutcome, Cause, EndCause, RunStatus, Stream, Timer, WaitReason};
+pub use event::{Event, Failure, Joined, Queued, Record, RunStarted, Sample, StateId, WaveId};
 pub use musec_protocol::{
     AttemptNo, ClockKind, CommandId, ErrorKind, Hello, LaunchId, Object, Outcome, Phase, PhaseKind,
     Reply, RunId, Tail, Usage, WTime, WorkerId,

@@ -152,9 +152,7 @@ impl Fleet {
     }
 
     fn run_wave(&mut self, now: CTime, wave: WaveId, plan: Plan) {
-        let cores = self.options.cores.max(1);
-        let default = if plan.items.is_some() { cores } else { plan.workers };
-        let at_once = plan.at_once.unwrap_or(default).max(1);
+        let at_once = plan.alive_at_once(self.options.cores);
         // Of a queue, no more workers than can be alive together ever find an item.
         let workers = if plan.queue { plan.workers.min(at_once) } else { plan.workers };
         let first_worker = self.next_worker();
