@@ -26,8 +26,7 @@ pub(crate) fn make_room(program: &Program, cores: u32) -> Result<(), TooMany> {
     let mut needed = 0;
     for (wave, def) in program.waves() {
         let Ok(plan) = program.plan(wave, cores, None) else { continue };
-        let default = if plan.items.is_some() { cores } else { plan.workers };
-        let at_once = plan.at_once.unwrap_or(default).min(plan.workers);
+        let at_once = plan.alive_at_once(cores).min(plan.workers);
         let wanted = u64::from(at_once) * PER_ATTEMPT + RESERVED;
         if wanted > hard {
             let possible = hard.saturating_sub(RESERVED) / PER_ATTEMPT;

@@ -30,6 +30,10 @@ use crate::store::{Place, StoreError, Stores};
 /// 200 for CLOCK_MONOTONIC_RAW).
 const RATE_BOUND_PPM: u32 = 200;
 
+/// Local workers that may be on their way to their hello at a time, for each processor: enough to
+/// keep it busy while one waits, and no more.
+const STARTING_PER_CORE: u32 = 2;
+
 /// What a run needs to know.
 #[derive(Clone, Debug)]
 pub struct RunSetup {
@@ -220,6 +224,7 @@ impl Run {
         let program = Arc::clone(&self.setup.program);
         let options = FleetOptions {
             cores: cores(),
+            starting_max: Some(cores().saturating_mul(STARTING_PER_CORE)),
             store_url: self.stores.store.url().to_owned(),
             inputs_url: self.stores.inputs.url().to_owned(),
             path_dirs: self.path_dirs.iter().map(|path| crate::engine::bytes_of(path)).collect(),

@@ -346,3 +346,38 @@ echo = "{{ 1 / index }}"
     assert_eq!(failure.state, Some(musec_trace::StateId(1)));
     assert!(failure.error.contains("index"), "{}", failure.error);
 }
+
+#[test]
+fn starts_are_paced_and_one_that_never_connects_holds_nobody_up() {
+    let mut options = WorldOptions::calm(18);
+    options.starting_max = Some(1);
+    options.fate = |launch, _| if launch == 0 { Fate::NeverConnect } else { Fate::Live };
+    let job = "[job]\nworkers = 6\nconnect_timeout = \"1h\"\n[[step]]\nrun = \"true\"\n";
+    let mut world = World::new(job, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    assert_eq!(world.ends(AttemptOutcome::Done), 5);
+    let (mut starting, mut starting_max, mut last_done) = (0_i32, 0, CTime::ZERO);
+    for (at, event) in world.times.iter().zip(&world.records) {
+        match event {
+            Event::Requested { .. } => starting += 1,
+            Event::Joined(_) => starting -= 1,
+            Event::Ended { outcome: AttemptOutcome::Done, .. } => last_done = *at,
+            _ => {}
+        }
+        starting_max = starting_max.max(starting);
+    }
+    assert_eq!(starting_max, 2, "the slow one, and one at a time beside it");
+    assert!(last_done < CTime::ZERO.after(Duration::from_secs(10)), "{last_done:?}");
+}
+
+#[test]
+fn as_many_workers_take_items_as_the_job_says_and_items_alone_have_as_many_as_cores() {
+    let queue = QUEUE.replace("at_once = 3\n", "");
+    let mut world = World::new(&queue, WorldOptions::calm(19));
+    assert_eq!(world.run(), RunStatus::Done);
+    assert_eq!(world.alive_max, 3, "three workers on two cores, because the job says three");
+    let alone = queue.replace("workers = 3\n", "");
+    let mut world = World::new(&alone, WorldOptions::calm(20));
+    assert_eq!(world.run(), RunStatus::Done);
+    assert_eq!((world.alive_max, world.ends(AttemptOutcome::Done)), (2, 10));
+}

@@ -295,11 +295,12 @@ fn a_wave_with_each_takes_items_as_soon_as_they_are_put() {
     let mut keys = items(&world, 1);
     keys.sort();
     assert_eq!(keys, ["\"parts/0\"", "\"parts/1\"", "\"parts/2\"", "\"parts/3\""]);
-    let ended = |wave| move |event: &Event| matches!(event, Event::WaveEnded { wave: w } if *w == WaveId(wave));
+    let ended =
+        |of: u32| place(&world, |event| matches!(event, Event::WaveEnded { wave } if wave.0 == of));
     let first = place(&world, |event| matches!(event, Event::ItemGiven { .. }));
-    assert!(first < place(&world, ended(0)), "it does not wait for the end of the wave before it");
+    assert!(first < ended(0), "it does not wait for the end of the wave before it");
     let last = |event: &Event| matches!(event, Event::WaveStarted { name, .. } if name == "last");
-    assert!(place(&world, ended(1)) < place(&world, last));
+    assert!(ended(1) < place(&world, last));
     let waits = |event: &Event| matches!(event, Event::Waiting { reason: WaitReason::Item, .. });
     assert!(world.records.iter().any(waits), "workers wait for items that may come");
 }

@@ -1,5 +1,5 @@
-//! Small sets of names in records, each with its number in the journal. Numbers are never used
-//! again.
+//! Causes, ends, outcomes and the like: closed lists, each with its number in the journal, which is
+//! never given to another, and its name as it is shown.
 
 macro_rules! coded {
     ($(#[$doc:meta])* $name:ident {

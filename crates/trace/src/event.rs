@@ -5,11 +5,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::codes::{
-    AttemptOutcome, Cause, EndCause, RunStatus, StepCategory, Stream, Timer, WaitReason,
-};
 use crate::{
-    AttemptNo, CTime, ClockKind, CommandId, Hello, LaunchId, Reply, RunId, Tail, WTime, WorkerId,
+    AttemptNo, AttemptOutcome, CTime, Cause, ClockKind, CommandId, EndCause, Hello, LaunchId,
+    Reply, RunId, RunStatus, StepCategory, Stream, Tail, Timer, WTime, WaitReason, WorkerId,
 };
 
 /// One line of the journal.

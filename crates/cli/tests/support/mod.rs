@@ -1,4 +1,5 @@
 //! Running the real binary on real jobs, and looking for what it leaves behind.
+#![allow(dead_code, reason = "each test program uses the part that it needs")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

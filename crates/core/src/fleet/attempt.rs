@@ -154,6 +154,7 @@ impl Fleet {
         self.record(now, Event::Joined(Box::new(joined)));
         self.become_(launch, AttemptState::Working);
         self.joined.insert(launch);
+        self.has_started(now, launch);
         self.clear_deadlines(launch);
         self.next_sweep.get_or_insert_with(|| now.after(SWEEP_EVERY));
         self.sign_of_life(now, launch, t3);
@@ -408,6 +409,7 @@ impl Fleet {
         self.joined.remove(&launch);
         self.waits_no_more(wave, launch);
         self.record(now, Event::Ended { launch, end, last_sign, cause, outcome });
+        self.has_started(now, launch);
         self.attempt_is_over(now, wave, outcome == AttemptOutcome::Done);
     }
 

@@ -19,6 +19,7 @@
 mod attempt;
 mod each;
 mod io;
+mod pace;
 mod wave;
 mod work;
 
@@ -32,6 +33,7 @@ use musec_protocol::{LaunchId, Refusal, WorkerId};
 use musec_trace::{CTime, Event, RunStatus, StateId, Timer};
 
 use self::attempt::{Attempt, AttemptState};
+use self::pace::Starting;
 use self::wave::WaveRun;
 use crate::program::Program;
 
@@ -53,6 +55,10 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 pub struct FleetOptions {
     /// Processors of the launcher's machines that count for `cores`.
     pub cores: u32,
+    /// Attempts that may be on their way to their hello at a time; `None` where the launcher's
+    /// engine paces them itself. On one machine, starting many at once only slows down those that
+    /// work already.
+    pub starting_max: Option<u32>,
     /// URL of the store, for workers.
     pub store_url: String,
     /// URL of the inputs, for workers.
@@ -71,6 +77,7 @@ pub struct Fleet {
     attempts: Vec<Attempt>,
     /// Attempts with a connection.
     joined: BTreeSet<LaunchId>,
+    starting: Starting,
     deadlines: BTreeSet<(CTime, LaunchId, Timer)>,
     next_sweep: Option<CTime>,
     outputs: VecDeque<Output>,
@@ -91,6 +98,7 @@ impl Fleet {
             workers: 0,
             attempts: Vec::new(),
             joined: BTreeSet::new(),
+            starting: Starting::default(),
             deadlines: BTreeSet::new(),
             next_sweep: None,
             outputs: VecDeque::new(),
@@ -110,7 +118,7 @@ impl Fleet {
     #[must_use]
     pub fn next_deadline(&self) -> Option<CTime> {
         let first = self.deadlines.first().map(|(due, ..)| *due);
-        first.into_iter().chain(self.next_sweep).min()
+        first.into_iter().chain(self.next_sweep).chain(self.next_start_due()).min()
     }
 
     /// Whether a worker that proved to be this launch may join now.
@@ -164,6 +172,7 @@ impl Fleet {
             self.deadlines.pop_first();
             self.timer(now, launch, timer);
         }
+        self.forget_slow_starts(now);
         if self.next_sweep.is_some_and(|due| due <= now) {
             self.sweep(now);
             self.next_sweep = (!self.joined.is_empty()).then(|| now.after(SWEEP_EVERY));

@@ -227,15 +227,12 @@ impl Fleet {
 
     /// Begins a wave.
     pub(super) fn run_wave(&mut self, now: CTime, wave: WaveId, plan: Plan) {
-        let cores = self.options.cores.max(1);
+        let at_once = plan.alive_at_once(self.options.cores);
         let def = self.program.wave(wave);
         let name = def.map_or_else(String::new, |wave| wave.name.clone());
         let only = def.and_then(|def| def.only.clone());
         let run = self.wave_mut(wave);
         let (source, outputs) = (run.source.take(), run.outputs.take());
-        let has_items = plan.items.is_some() || source.is_some();
-        let default = if has_items { cores } else { plan.workers };
-        let at_once = plan.at_once.unwrap_or(default).max(1);
         let has_one_each = source.is_some() && !plan.queue;
         let all = if has_one_each { u32::MAX } else { plan.workers };
         let only = only.map(|only| only.into_iter().filter(|number| *number < all).collect());
@@ -276,7 +273,7 @@ impl Fleet {
             Some(def) => def.connect_timeout,
             None => return,
         };
-        while !self.cancelled {
+        while !self.cancelled && self.may_start() {
             let run = self.wave_mut(wave);
             if run.alive >= run.at_once || !run.wants_launch() {
                 return;
@@ -293,6 +290,7 @@ impl Fleet {
             self.attempts.push(Attempt::new(wave, worker, index, attempt, now));
             self.record(now, Event::Requested { launch, worker, attempt, wave });
             self.set_deadline(now.after(connect_timeout), launch, Timer::Connect);
+            self.starts(now, launch);
             self.outputs.push_back(Output::Launch(launch));
         }
     }

@@ -237,7 +237,7 @@ impl Fleet {
         if let Some(attempt) = self.attempt_mut(launch) {
             attempt.has_failed = true;
         }
-        // A step that failed before its command was sent is not laid at its predecessor's door.
+        // A step that failed before it was sent must not be laid at its predecessor's door.
         let blamed = reply.filter(|_| failure.is_reply);
         let failure = Failure {
             launch,

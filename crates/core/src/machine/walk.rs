@@ -86,8 +86,7 @@ impl Machine {
                 *next
             }
             NodeKind::Command(command) => {
-                let command = self.command(turn, node, command)?;
-                return Ok(Flow::Command(Box::new(command)));
+                return self.command(turn, node, command).map(Box::new).map(Flow::Command);
             }
             NodeKind::Set { assignments, next } => {
                 self.assign(assignments, turn)?;
@@ -132,12 +131,12 @@ impl Machine {
                 *next
             }
             NodeKind::Fail(text) => {
-                return Err(text.text(&View::new(program, wave, self)).map_err(in_words)?);
+                let text = text.text(&View::new(program, wave, self));
+                return text.map_err(in_words).and_then(Err);
             }
             NodeKind::Limit { limit, next } => {
-                let until = turn.now.after(*limit);
-                let (limit, node) = (*limit, self.node);
-                self.frames.push(Frame::Limit(Limit { until, limit, node }));
+                let (until, node) = (turn.now.after(*limit), self.node);
+                self.frames.push(Frame::Limit(Limit { until, limit: *limit, node }));
                 *next
             }
             NodeKind::EndLimit { next } | NodeKind::EndGuard { next } => {

@@ -29,6 +29,17 @@ pub struct Plan {
     pub at_once: Option<u32>,
 }
 
+impl Plan {
+    /// Attempts alive at a time, at least 1: what the job says; else all workers where it says how
+    /// many, and as many as `cores` where each item has a worker of its own.
+    #[must_use]
+    pub fn alive_at_once(&self, cores: u32) -> u32 {
+        let each_item_has_one = self.items.is_some() && !self.queue;
+        let default = if each_item_has_one || self.workers == 0 { cores } else { self.workers };
+        self.at_once.unwrap_or(default).max(1)
+    }
+}
+
 /// Items of a wave.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ItemList {

@@ -46,11 +46,19 @@ pub(crate) struct WorldOptions {
     pub(crate) cancel: Vec<Duration>,
     /// What is in every file that is looked at.
     pub(crate) text: &'static str,
+    pub(crate) starting_max: Option<u32>,
 }
 
 impl WorldOptions {
     pub(crate) fn calm(seed: u64) -> Self {
-        Self { seed, jitter_ms: 90, fate: |_, _| Fate::Live, cancel: Vec::new(), text: "" }
+        Self {
+            seed,
+            jitter_ms: 90,
+            fate: |_, _| Fate::Live,
+            cancel: Vec::new(),
+            starting_max: None,
+            text: "",
+        }
     }
 }
 
@@ -58,6 +66,8 @@ pub(crate) struct World {
     pub(crate) fleet: Fleet,
     pub(crate) now: CTime,
     pub(crate) records: Vec<Event>,
+    /// When each was recorded.
+    pub(crate) times: Vec<CTime>,
     pub(crate) sent: Vec<Action>,
     pub(crate) stopped: BTreeSet<LaunchId>,
     pub(crate) alive_max: usize,
@@ -80,11 +90,16 @@ impl World {
 
     pub(crate) fn with(job: &str, beside: &Options, options: WorldOptions) -> Self {
         let program = parse(job, beside).unwrap_or_else(|errors| panic!("{:?} in {job}", errors.0));
-        let fleet_options = FleetOptions { cores: 2, ..FleetOptions::default() };
+        let fleet_options = FleetOptions {
+            cores: 2,
+            starting_max: options.starting_max,
+            ..FleetOptions::default()
+        };
         let mut world = Self {
             fleet: Fleet::new(Arc::new(program), fleet_options),
             now: CTime::ZERO,
             records: Vec::new(),
+            times: Vec::new(),
             sent: Vec::new(),
             stopped: BTreeSet::new(),
             alive_max: 0,
@@ -161,6 +176,7 @@ impl World {
                 Output::Record(at, event) => {
                     assert_eq!(at, self.now, "records carry the instant of handling");
                     self.records.push(event);
+                    self.times.push(at);
                 }
                 Output::Launch(launch) => self.launch(launch),
                 Output::Send(launch, command) => self.command(launch, &command),

@@ -213,7 +213,7 @@ pub(in crate::job) static KEYS: &[Key] = &[
         "at_once",
         WORKERS,
         Takes::Count,
-        "the cores with `items`, all workers without",
+        "all workers; the cores where each item has its own",
         "How many attempts may be alive at a time.",
         "workers = 100\nat_once = \"cores\"",
     ),

@@ -1,0 +1,62 @@
+//! Pacing: how many attempts are on their way from launch to hello at a time.
+//!
+//! One that is slow to connect does not hold up the others for longer than [`START_TIME_MAX`]: it
+//! goes on being awaited, but another is launched in its place.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use musec_protocol::LaunchId;
+use musec_trace::{CTime, WaveId};
+
+use super::Fleet;
+
+/// How long an attempt counts as starting, however long it takes to connect: several times what a
+/// process on a loaded machine needs.
+const START_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Attempts that were launched and have not joined, with the instant of their launch, C.
+#[derive(Debug, Default)]
+pub(super) struct Starting(BTreeMap<LaunchId, CTime>);
+
+impl Fleet {
+    /// Whether one more attempt may be launched now.
+    pub(super) fn may_start(&self) -> bool {
+        let max = self.options.starting_max.map_or(usize::MAX, |max| max.max(1) as usize);
+        self.starting.0.len() < max
+    }
+
+    pub(super) fn starts(&mut self, now: CTime, launch: LaunchId) {
+        if self.options.starting_max.is_some() {
+            self.starting.0.insert(launch, now);
+        }
+    }
+
+    /// An attempt has joined or ended: another may start.
+    pub(super) fn has_started(&mut self, now: CTime, launch: LaunchId) {
+        if self.starting.0.remove(&launch).is_some() {
+            self.launch_everywhere(now);
+        }
+    }
+
+    /// When the oldest start ceases to count, C, if others wait for that.
+    pub(super) fn next_start_due(&self) -> Option<CTime> {
+        let (_, oldest) = self.starting.0.first_key_value()?;
+        (!self.may_start()).then(|| oldest.after(START_TIME_MAX))
+    }
+
+    pub(super) fn forget_slow_starts(&mut self, now: CTime) {
+        let is_slow = |started: &CTime| started.after(START_TIME_MAX) <= now;
+        let before = self.starting.0.len();
+        self.starting.0.retain(|_, started| !is_slow(started));
+        if self.starting.0.len() < before {
+            self.launch_everywhere(now);
+        }
+    }
+
+    fn launch_everywhere(&mut self, now: CTime) {
+        for index in 0..self.waves.len() {
+            self.launch_more(now, WaveId(u32::try_from(index).unwrap_or(u32::MAX)));
+        }
+    }
+}
