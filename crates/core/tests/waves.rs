@@ -323,6 +323,35 @@ fn without_workers_each_item_has_its_own_as_it_comes() {
 }
 
 #[test]
+fn waves_with_each_can_follow_one_another() {
+    let job =
+        EACH.replace("echo = \"{{ item }}\"", "put = \"y\"\nas = \"done/{{ name }}\"").replace(
+            "workers = 1\n[[wave.step]]\necho = \"end\"",
+            "each = true\nitems = \"done/*\"\n[[wave.step]]\necho = \"{{ item }}\"",
+        );
+    let mut world = World::new(&job, WorldOptions::calm(20));
+    assert_eq!(world.run(), RunStatus::Done);
+    let mut keys = items(&world, 2);
+    keys.sort();
+    assert_eq!(keys, ["\"done/0\"", "\"done/1\"", "\"done/2\"", "\"done/3\""]);
+    let first = place(
+        &world,
+        |event| matches!(event, Event::ItemGiven { value_json, .. } if value_json.contains("done")),
+    );
+    let ended = place(&world, |event| matches!(event, Event::WaveEnded { wave: WaveId(0) }));
+    assert!(first < ended, "the third wave begins before the first one has ended");
+}
+
+#[test]
+fn only_some_of_the_items_that_come_are_taken() {
+    let job =
+        EACH.replace("workers = 2\nitems = \"parts/*\"", "only = [1, 3, 9]\nitems = \"parts/*\"");
+    let mut world = World::new(&job, WorldOptions::calm(21));
+    assert_eq!(world.run(), RunStatus::Done);
+    assert_eq!(items(&world, 1).len(), 2);
+}
+
+#[test]
 fn a_wave_with_each_whose_sources_fail_does_what_came_and_counts_as_spoilt() {
     let mut options = WorldOptions::calm(14);
     options.fate = |launch, command| match (launch, command) {

@@ -101,18 +101,26 @@ impl Fleet {
         let run = self.wave_mut(wave);
         let Some(source) = &mut run.source else { return };
         let mut fresh = Vec::new();
+        let mut is_full = false;
         for key in keys {
             let is_item = match &source.which {
                 Keys::Matching(glob) => glob.matches(key),
                 Keys::Of(waves) => waves.contains(&from),
             };
-            if is_item
-                && (source.known.len() as u64) < ITEMS_MAX
-                && source.known.insert(key.clone())
-            {
+            let is_new = is_item && !source.known.contains(key);
+            if is_new && source.known.len() as u64 >= ITEMS_MAX {
+                // A wave that cannot take all its items did not end well.
+                run.is_spoilt = true;
+                is_full = true;
+                break;
+            }
+            if is_new {
+                source.known.insert(key.clone());
                 fresh.push(Json::from(key.as_str()));
             }
         }
+        self.failed |= is_full;
+        let run = self.wave_mut(wave);
         if fresh.is_empty() {
             return;
         }

@@ -83,9 +83,9 @@ impl WaveRun {
     fn wants_launch(&self) -> bool {
         let items = self.items.as_ref().map(ItemList::len);
         let has_item = items.is_none_or(|items| self.next_item < items);
-        // Of items that come one by one, not more workers than there were items.
-        let has_come =
-            self.source.is_none() || items.is_some_and(|items| u64::from(self.launched) < items);
+        // Of items that come one by one, each worker needs one that has come.
+        let needs = if self.is_queue { self.launched } else { self.next_index() };
+        let has_come = self.source.is_none() || items.is_some_and(|items| u64::from(needs) < items);
         self.state == WaveState::Running
             && self.launched < self.launchable
             && (!self.is_queue || has_item)

@@ -279,7 +279,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         let known =
             Known { params: self.scope, values: self.params, before, options: self.options };
         let workers = Workers::read(self.cx, keys, &known);
-        let each = raw.each.is_some_and(|each| self.each(each, &after, &workers));
+        let each = raw.each.is_some_and(|each| self.each(each, raw.after, &workers));
         let lists: Vec<_> = raw.setup.into_iter().chain(raw.steps).collect();
         let vars = variables::variables(&lists);
         let mut scope = self.scope.clone().machine(workers.names, workers.columns(), &vars);
@@ -330,10 +330,11 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         }
     }
 
-    fn each(&mut self, value: &Spot<'t>, after: &[WaveId], workers: &Workers) -> bool {
+    fn each(&mut self, value: &Spot<'t>, after: Option<&Spot<'t>>, workers: &Workers) -> bool {
         let each = self.cx.boolean("each", value).unwrap_or(false);
         if each {
-            wave::check_each(self.cx, value, after, workers.items.as_ref());
+            let after = after.map_or_else(Vec::new, order::names);
+            wave::check_each(self.cx, value, &after, workers.items.as_ref());
         }
         each
     }

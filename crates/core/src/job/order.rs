@@ -15,6 +15,14 @@ pub(super) struct Order<'v, 't> {
     pub after: Vec<(&'v str, &'v Spot<'t>)>,
 }
 
+/// The texts in `after`, whatever they are.
+pub(super) fn names<'v>(value: &'v Spot<'_>) -> Vec<&'v str> {
+    match value.get_ref() {
+        DeValue::Array(values) => values.iter().filter_map(|v| v.get_ref().as_str()).collect(),
+        value => value.as_str().into_iter().collect(),
+    }
+}
+
 /// The names in `after`.
 pub(super) fn after<'v, 't>(
     cx: &mut Context<'t>,

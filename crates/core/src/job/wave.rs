@@ -13,7 +13,7 @@ use crate::job::context::{Context, Spot, entries, integer};
 use crate::job::keys::Place as Keys;
 use crate::limits::{CONNECT_TIMEOUT, ITEMS_MAX, WORKERS_MAX};
 use crate::program::node::place_of;
-use crate::program::{Count, Items, Program, WaveId};
+use crate::program::{Count, Items, Program};
 use crate::template::{
     Binding, Columns, ItemNames, Planning, Scope, Template, Value, whole_expression,
 };
@@ -230,7 +230,7 @@ fn only<'t>(cx: &mut Context<'t>, value: &Spot<'t>) -> Option<Vec<u32>> {
 pub(super) fn check_each(
     cx: &mut Context<'_>,
     each: &Spot<'_>,
-    after: &[WaveId],
+    after: &[&str],
     items: Option<&Items>,
 ) {
     if after.is_empty() {
@@ -248,6 +248,14 @@ pub(super) fn check_each(
             false
         }
     };
+    let named = match items {
+        Some(Items::Values(expr)) => expr.waves_read(),
+        _ => Vec::new(),
+    };
+    if let Some(far) = named.into_iter().find(|name| !after.is_empty() && !after.contains(name)) {
+        let message = format!("`each` takes what `{far}` puts, which is not in `after` itself");
+        cx.error(each.span(), message, Some(format!("add \"{far}\" to `after`")));
+    }
     if !is_put_by_waves {
         let message = "`each` needs `items` that other waves put".to_owned();
         let cure = "write items = \"parts/*\", or items = \"{{ outputs_of('wave') }}\"".to_owned();
