@@ -54,9 +54,9 @@ pub(crate) fn read(path: &Path, beside: &Beside<'_>) -> Result<Job, CliError> {
     }
 }
 
-/// Columns of the tables that items are made of and that can be read before the run. What cannot
-/// be read, or is no table, is told when the wave begins.
-fn csv_headers(program: &Program, folder: &Path) -> BTreeMap<String, Vec<String>> {
+/// Columns of the tables that items are made of, or what is wrong with them. What cannot be read
+/// is told when the wave begins.
+fn csv_headers(program: &Program, folder: &Path) -> BTreeMap<String, Result<Vec<String>, String>> {
     let inputs = folder.join(program.inputs.as_deref().unwrap_or("."));
     let tables = program.waves().filter(|(_, wave)| matches!(wave.items, Some(Items::Csv { .. })));
     let headers = tables.filter_map(|(wave, _)| match program.look(wave) {
@@ -64,7 +64,7 @@ fn csv_headers(program: &Program, folder: &Path) -> BTreeMap<String, Vec<String>
             let file = std::fs::File::open(inputs.join(&key)).ok()?;
             let mut text = Vec::new();
             file.take(HEADER_BYTES_MAX).read_to_end(&mut text).ok()?;
-            Some((format!("in:{key}"), csv_header(&text).ok()?))
+            Some((format!("in:{key}"), csv_header(&text)))
         }
         Ok(_) | Err(_) => None,
     });
