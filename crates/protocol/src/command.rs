@@ -368,3 +368,95 @@ impl From<wire::Which> for Which {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message as _;
+
+    fn get(which: Which, range: Option<ByteRange>) -> Action {
+        Action::Get(Get {
+            place: Place::Inputs,
+            key: "a/*".into(),
+            file: b"\xff".to_vec(),
+            which,
+            range,
+            concurrency: 3,
+        })
+    }
+
+    fn back(action: &Action) -> Result<Action, ProtocolError> {
+        let command = Command {
+            id: CommandId(7),
+            lane: vec![1, 0],
+            background: true,
+            timeout_ms: Some(9),
+            action: action.clone(),
+        };
+        let bytes = wire::Command::from(&command).encode_to_vec();
+        let wire = wire::Command::decode(bytes.as_slice()).expect("what was encoded");
+        Command::try_from(wire).map(|command| command.action)
+    }
+
+    #[test]
+    fn transfers_and_marks_come_out_as_they_went_in() {
+        let put = |which| {
+            Action::Put(Put {
+                file: b"x/".to_vec(),
+                key: "y/".into(),
+                which,
+                concurrency: 1,
+            })
+        };
+        let ranges = [
+            None,
+            Some(ByteRange::From { from: 0, to: None }),
+            Some(ByteRange::From {
+                from: 3,
+                to: Some(3),
+            }),
+            Some(ByteRange::Last(u64::MAX)),
+        ];
+        let mut actions = vec![Action::Clean, Action::Mark, Action::Quit];
+        for which in [Which::One, Which::Folder, Which::Glob] {
+            actions.push(put(which));
+            actions.extend(ranges.map(|range| get(which, range)));
+        }
+        for action in actions {
+            assert_eq!(back(&action), Ok(action.clone()));
+        }
+    }
+
+    #[test]
+    fn ranges_that_are_none_are_refused() {
+        for range in [
+            ByteRange::From {
+                from: 4,
+                to: Some(3),
+            },
+            ByteRange::Last(0),
+        ] {
+            assert!(back(&get(Which::One, Some(range))).is_err(), "{range}");
+        }
+        let half = wire::Get {
+            place: wire::Place::Store.into(),
+            range_to: Some(3),
+            ..wire::Get::default()
+        };
+        assert!(Action::try_from(wire::command::Action::Get(half)).is_err());
+    }
+
+    #[test]
+    fn a_get_of_an_older_coordinator_is_of_one_object() {
+        let old = wire::Get {
+            place: wire::Place::Store.into(),
+            key: "k".into(),
+            file: b"f".to_vec(),
+            ..wire::Get::default()
+        };
+        let Ok(Action::Get(get)) = Action::try_from(wire::command::Action::Get(old)) else {
+            panic!("no get");
+        };
+        assert_eq!((get.which, get.range, get.concurrency), (Which::One, None, 1));
+    }
+}
