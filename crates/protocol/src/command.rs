@@ -165,15 +165,9 @@ impl Action {
         match self {
             Self::Run(run) => run.argv.clone(),
             Self::Get(get) => {
-                let prefix = if get.place == Place::Inputs {
-                    "in:"
-                } else {
-                    ""
-                };
-                let mut arguments = vec![
-                    format!("{prefix}{}", get.key).into_bytes(),
-                    get.file.clone(),
-                ];
+                let prefix = if get.place == Place::Inputs { "in:" } else { "" };
+                let mut arguments =
+                    vec![format!("{prefix}{}", get.key).into_bytes(), get.file.clone()];
                 arguments.extend(get.range.map(|range| range.to_string().into_bytes()));
                 arguments
             }
@@ -207,10 +201,7 @@ impl From<&Action> for wire::command::Action {
                 env: run
                     .env
                     .iter()
-                    .map(|(name, value)| wire::EnvVar {
-                        name: name.clone(),
-                        value: value.clone(),
-                    })
+                    .map(|(name, value)| wire::EnvVar { name: name.clone(), value: value.clone() })
                     .collect(),
                 cwd: run.cwd.clone(),
                 stdin: run.stdin.clone(),
@@ -247,9 +238,7 @@ impl From<&Action> for wire::command::Action {
                 concurrency: put.concurrency,
             }),
             Action::Echo(text) => Self::Echo(wire::Echo { text: text.clone() }),
-            Action::Sleep { duration_ns } => Self::Sleep(wire::Sleep {
-                duration_ns: *duration_ns,
-            }),
+            Action::Sleep { duration_ns } => Self::Sleep(wire::Sleep { duration_ns: *duration_ns }),
             Action::Print { file } => Self::Print(wire::Print { file: file.clone() }),
             Action::Cancel(target) => Self::Cancel(wire::Cancel { target: target.0 }),
             Action::Clean => Self::Clean(wire::Clean { mark: false }),
@@ -263,10 +252,7 @@ impl TryFrom<wire::Command> for Command {
     type Error = ProtocolError;
 
     fn try_from(command: wire::Command) -> Result<Self, ProtocolError> {
-        let malformed = |why| ProtocolError::Malformed {
-            what: "command",
-            why,
-        };
+        let malformed = |why| ProtocolError::Malformed { what: "command", why };
         let action = command.action.ok_or_else(|| malformed("no action"))?;
         Ok(Self {
             id: CommandId(command.id),
@@ -282,21 +268,14 @@ impl TryFrom<wire::command::Action> for Action {
     type Error = ProtocolError;
 
     fn try_from(action: wire::command::Action) -> Result<Self, ProtocolError> {
-        let malformed = |why| ProtocolError::Malformed {
-            what: "command",
-            why,
-        };
+        let malformed = |why| ProtocolError::Malformed { what: "command", why };
         Ok(match action {
             wire::command::Action::Run(run) if run.argv.is_empty() => {
                 return Err(malformed("an empty argument list"));
             }
             wire::command::Action::Run(run) => Self::Run(Run {
                 argv: run.argv,
-                env: run
-                    .env
-                    .into_iter()
-                    .map(|var| (var.name, var.value))
-                    .collect(),
+                env: run.env.into_iter().map(|var| (var.name, var.value)).collect(),
                 cwd: run.cwd,
                 stdin: run.stdin,
                 stdout: run.stdout,
@@ -321,9 +300,7 @@ impl TryFrom<wire::command::Action> for Action {
                 key: put.key,
             }),
             wire::command::Action::Echo(echo) => Self::Echo(echo.text),
-            wire::command::Action::Sleep(sleep) => Self::Sleep {
-                duration_ns: sleep.duration_ns,
-            },
+            wire::command::Action::Sleep(sleep) => Self::Sleep { duration_ns: sleep.duration_ns },
             wire::command::Action::Print(print) => Self::Print { file: print.file },
             wire::command::Action::Cancel(cancel) => Self::Cancel(CommandId(cancel.target)),
             wire::command::Action::Clean(clean) if clean.mark => Self::Mark,
@@ -335,10 +312,7 @@ impl TryFrom<wire::command::Action> for Action {
 
 /// The range of a get, checked.
 fn range(get: &wire::Get) -> Result<Option<ByteRange>, ProtocolError> {
-    let malformed = |why| ProtocolError::Malformed {
-        what: "command",
-        why,
-    };
+    let malformed = |why| ProtocolError::Malformed { what: "command", why };
     match (get.range_from, get.range_to, get.range_last) {
         (None, None, None) => Ok(None),
         (Some(from), Some(to), None) if to < from => Err(malformed("a range that ends too early")),
@@ -401,20 +375,12 @@ mod tests {
     #[test]
     fn transfers_and_marks_come_out_as_they_went_in() {
         let put = |which| {
-            Action::Put(Put {
-                file: b"x/".to_vec(),
-                key: "y/".into(),
-                which,
-                concurrency: 1,
-            })
+            Action::Put(Put { file: b"x/".to_vec(), key: "y/".into(), which, concurrency: 1 })
         };
         let ranges = [
             None,
             Some(ByteRange::From { from: 0, to: None }),
-            Some(ByteRange::From {
-                from: 3,
-                to: Some(3),
-            }),
+            Some(ByteRange::From { from: 3, to: Some(3) }),
             Some(ByteRange::Last(u64::MAX)),
         ];
         let mut actions = vec![Action::Clean, Action::Mark, Action::Quit];
@@ -429,13 +395,7 @@ mod tests {
 
     #[test]
     fn ranges_that_are_none_are_refused() {
-        for range in [
-            ByteRange::From {
-                from: 4,
-                to: Some(3),
-            },
-            ByteRange::Last(0),
-        ] {
+        for range in [ByteRange::From { from: 4, to: Some(3) }, ByteRange::Last(0)] {
             assert!(back(&get(Which::One, Some(range))).is_err(), "{range}");
         }
         let half = wire::Get {
