@@ -441,6 +441,9 @@ fn a_run_under_way_does_not_call_its_present_commands_lost() {
     );
     let ended = Account::of(&trace);
     assert_eq!(ended.total().split.categories.get(Category::Lost), u128::from(158 * MS));
+    let running = report(&trace, &ended, RunLiveness::Running);
+    assert_eq!(running.slowest_workers[0].main_category, "unaccounted");
+    assert_eq!(running.slowest_workers[1].main_category, "coordinator");
     let lost = |liveness| report(&trace, &ended, liveness).breakdown.categories.get(Category::Lost);
     assert_eq!(lost(RunLiveness::Running), 0);
     assert_eq!(lost(RunLiveness::NotRunning), u128::from(158 * MS));

@@ -392,7 +392,7 @@ pub struct SlowWorker {
     /// How long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_command_ns: Option<u64>,
-    /// The category that took most.
+    /// The category that took most; `unaccounted` if that is more than any.
     pub main_category: &'static str,
     /// Where its time went.
     pub categories: Categories,
