@@ -115,15 +115,8 @@ impl Action {
         match self {
             Self::Run(run) => run.argv.clone(),
             Self::Get(get) => {
-                let prefix = if get.place == Place::Inputs {
-                    "in:"
-                } else {
-                    ""
-                };
-                vec![
-                    format!("{prefix}{}", get.key).into_bytes(),
-                    get.file.clone(),
-                ]
+                let prefix = if get.place == Place::Inputs { "in:" } else { "" };
+                vec![format!("{prefix}{}", get.key).into_bytes(), get.file.clone()]
             }
             Self::Put(put) => vec![put.file.clone(), put.key.clone().into_bytes()],
             Self::Echo(text) => vec![text.clone()],
@@ -155,10 +148,7 @@ impl From<&Action> for wire::command::Action {
                 env: run
                     .env
                     .iter()
-                    .map(|(name, value)| wire::EnvVar {
-                        name: name.clone(),
-                        value: value.clone(),
-                    })
+                    .map(|(name, value)| wire::EnvVar { name: name.clone(), value: value.clone() })
                     .collect(),
                 cwd: run.cwd.clone(),
                 stdin: run.stdin.clone(),
@@ -174,14 +164,11 @@ impl From<&Action> for wire::command::Action {
                 key: get.key.clone(),
                 file: get.file.clone(),
             }),
-            Action::Put(put) => Self::Put(wire::Put {
-                file: put.file.clone(),
-                key: put.key.clone(),
-            }),
+            Action::Put(put) => {
+                Self::Put(wire::Put { file: put.file.clone(), key: put.key.clone() })
+            }
             Action::Echo(text) => Self::Echo(wire::Echo { text: text.clone() }),
-            Action::Sleep { duration_ns } => Self::Sleep(wire::Sleep {
-                duration_ns: *duration_ns,
-            }),
+            Action::Sleep { duration_ns } => Self::Sleep(wire::Sleep { duration_ns: *duration_ns }),
             Action::Print { file } => Self::Print(wire::Print { file: file.clone() }),
             Action::Cancel(target) => Self::Cancel(wire::Cancel { target: target.0 }),
             Action::Clean => Self::Clean(wire::Clean {}),
@@ -194,10 +181,7 @@ impl TryFrom<wire::Command> for Command {
     type Error = ProtocolError;
 
     fn try_from(command: wire::Command) -> Result<Self, ProtocolError> {
-        let malformed = |why| ProtocolError::Malformed {
-            what: "command",
-            why,
-        };
+        let malformed = |why| ProtocolError::Malformed { what: "command", why };
         let action = command.action.ok_or_else(|| malformed("no action"))?;
         Ok(Self {
             id: CommandId(command.id),
@@ -213,21 +197,14 @@ impl TryFrom<wire::command::Action> for Action {
     type Error = ProtocolError;
 
     fn try_from(action: wire::command::Action) -> Result<Self, ProtocolError> {
-        let malformed = |why| ProtocolError::Malformed {
-            what: "command",
-            why,
-        };
+        let malformed = |why| ProtocolError::Malformed { what: "command", why };
         Ok(match action {
             wire::command::Action::Run(run) if run.argv.is_empty() => {
                 return Err(malformed("an empty argument list"));
             }
             wire::command::Action::Run(run) => Self::Run(Run {
                 argv: run.argv,
-                env: run
-                    .env
-                    .into_iter()
-                    .map(|var| (var.name, var.value))
-                    .collect(),
+                env: run.env.into_iter().map(|var| (var.name, var.value)).collect(),
                 cwd: run.cwd,
                 stdin: run.stdin,
                 stdout: run.stdout,
@@ -242,14 +219,9 @@ impl TryFrom<wire::command::Action> for Action {
                 key: get.key,
                 file: get.file,
             }),
-            wire::command::Action::Put(put) => Self::Put(Put {
-                file: put.file,
-                key: put.key,
-            }),
+            wire::command::Action::Put(put) => Self::Put(Put { file: put.file, key: put.key }),
             wire::command::Action::Echo(echo) => Self::Echo(echo.text),
-            wire::command::Action::Sleep(sleep) => Self::Sleep {
-                duration_ns: sleep.duration_ns,
-            },
+            wire::command::Action::Sleep(sleep) => Self::Sleep { duration_ns: sleep.duration_ns },
             wire::command::Action::Print(print) => Self::Print { file: print.file },
             wire::command::Action::Cancel(cancel) => Self::Cancel(CommandId(cancel.target)),
             wire::command::Action::Clean(_) => Self::Clean,
