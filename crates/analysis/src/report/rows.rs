@@ -192,7 +192,9 @@ fn view_error(command: &Command) -> Option<f64> {
 pub(super) fn failures(trace: &Trace) -> Vec<FailureReport> {
     let rows = trace.failures().iter().map(|(at, failure)| {
         let attempt = trace.attempts().get(&failure.launch);
-        let command = failure.command.and_then(|id| attempt?.commands.get(&id)?.queued.as_ref());
+        let command = failure.command.and_then(|id| attempt?.commands.get(&id));
+        let reply = command.and_then(|command| command.reply.as_ref());
+        let command = command.and_then(|command| command.queued.as_ref());
         FailureReport {
             worker: attempt.map(|attempt| attempt.worker.0),
             attempt: attempt.map(|attempt| attempt.number.0),
@@ -202,6 +204,7 @@ pub(super) fn failures(trace: &Trace) -> Vec<FailureReport> {
             arguments: command.map(arguments).unwrap_or_default(),
             error: failure.error.clone(),
             output: text(&failure.output),
+            output_bytes: reply.map(|reply| reply.stdout_bytes.saturating_add(reply.stderr_bytes)),
             at_ns: at.ns,
         }
     });
