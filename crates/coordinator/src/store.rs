@@ -127,8 +127,9 @@ impl Place {
         let object = self.objects.get(&parse_key(key)?).await.map_err(get_error)?;
         let folder = file.parent().unwrap_or_else(|| Path::new("."));
         std::fs::create_dir_all(folder).map_err(write_error)?;
+        // Its name is this process's own: another run may be bringing the same file.
         let mut partial = file.as_os_str().to_owned();
-        partial.push(".part");
+        partial.push(format!(".{}.part", std::process::id()));
         let partial = PathBuf::from(partial);
         let mut out = std::fs::File::create(&partial).map_err(write_error)?;
         let mut chunks = object.into_stream();
@@ -185,6 +186,23 @@ mod tests {
             block_on(store.fetch(&key, &copy)).expect("fetched");
             let bytes = std::fs::read(&copy).expect("there");
             assert_eq!(format!("ö#%41/{}", String::from_utf8_lossy(&bytes)), key);
+        }
+    }
+
+    #[test]
+    fn what_another_run_is_bringing_at_the_same_time_is_left_alone() {
+        let place = tempfile::tempdir().expect("temporary folder");
+        std::fs::write(place.path().join("object"), "whole").expect("written");
+        let store = Place::folder(place.path()).expect("a store");
+        let copy = place.path().join("copy");
+        let of_another = [place.path().join("copy.part"), place.path().join("copy.1.part")];
+        for path in &of_another {
+            std::fs::write(path, "half").expect("written");
+        }
+        block_on(store.fetch("object", &copy)).expect("fetched");
+        assert_eq!(std::fs::read(&copy).expect("there"), b"whole");
+        for path in &of_another {
+            assert_eq!(std::fs::read(path).expect("still there"), b"half");
         }
     }
 
