@@ -167,7 +167,7 @@ impl Trace {
     }
 
     fn replied(&mut self, launch: LaunchId, t3: CTime, reply: &Reply) {
-        // Whose time was over replies when it has been killed: its last lines come after the failure.
+        // Whose time was over replies when it was killed: its last lines come after the failure.
         if let Some(place) = self.unheard.remove(&(launch, reply.id))
             && let Some((_, failure)) = self.failures.get_mut(place)
         {

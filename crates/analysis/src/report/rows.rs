@@ -216,14 +216,17 @@ pub(super) fn arguments(queued: &crate::fold::QueuedFacts) -> Vec<String> {
     queued.arguments.iter().map(|argument| text(argument)).collect()
 }
 
-/// The job's answer.
+/// The job's answer, in order of workers, of each in order of time.
 pub(super) fn prints(trace: &Trace) -> Vec<PrintReport> {
     let rows = trace.prints().iter().map(|print| PrintReport {
         worker: trace.attempts().get(&print.launch).map(|attempt| attempt.worker.0),
         at_ns: print.at.ns,
         text: text(&print.text),
     });
-    rows.collect()
+    let mut rows: Vec<PrintReport> = rows.collect();
+    // They were recorded in order of time, and sorting is stable.
+    rows.sort_by_key(|print| print.worker);
+    rows
 }
 
 /// All stalls, in order of attempts.
