@@ -226,7 +226,7 @@ impl Run {
         let program = Arc::clone(&self.setup.program);
         let options = FleetOptions {
             cores: cores(),
-            starting_max: Some(cores().saturating_mul(STARTING_PER_CORE)),
+            starting_max: Some(starting_max()),
             store_url: self.stores.store.url().to_owned(),
             inputs_url: self.stores.inputs.url().to_owned(),
             path_dirs: self.path_dirs.iter().map(|path| crate::engine::bytes_of(path)).collect(),
@@ -276,6 +276,8 @@ impl Run {
             job_text: self.setup.job_text.clone(),
             options_json: self.setup.options_json.clone(),
             clock_gap_ns: clock.gap_ns(),
+            cores: cores(),
+            starting_max: starting_max(),
         })
     }
 }
@@ -287,6 +289,11 @@ fn listen(listener: StdListener, asked: SocketAddr) -> Result<(TcpListener, Sock
         Ok((listener, address))
     });
     listened.map_err(|source| RunError::Listen { address: asked, source })
+}
+
+/// Local workers that may be on their way to their hello at a time.
+fn starting_max() -> u32 {
+    cores().saturating_mul(STARTING_PER_CORE)
 }
 
 /// Processors that this process may use.

@@ -96,6 +96,8 @@ coded! {
         Run = 5 "run_timeout",
         /// The time limit of a step or state is over.
         Step = 6 "step timeout",
+        /// An attempt that is slow to connect makes room for another launch.
+        Start = 7 "start",
     }
 }
 coded! {

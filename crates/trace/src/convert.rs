@@ -52,6 +52,15 @@ impl From<Event> for wire::record::Event {
                 })
             }
             Event::WaveEnded { wave } => Self::WaveEnded(wire::WaveEnded { wave: wave.0 }),
+            Event::Closed { launch, closed, why, broke_protocol } => Self::Closed(wire::Closed {
+                launch: launch.0,
+                closed_ns: closed.ns,
+                why,
+                broke_protocol,
+            }),
+            Event::Exited { launch, exited, status } => {
+                Self::Exited(wire::Exited { launch: launch.0, exited_ns: exited.ns, status })
+            }
             Event::WaveSkipped { wave, name, reason } => {
                 Self::WaveSkipped(wire::WaveSkipped { wave: wave.0, name, reason })
             }
@@ -174,6 +183,8 @@ fn started_to_wire(started: RunStarted) -> wire::RunStarted {
         job_text: started.job_text,
         options_json: started.options_json,
         clock_gap_ns: started.clock_gap_ns,
+        cores: started.cores,
+        starting_max: started.starting_max,
     }
 }
 
@@ -192,6 +203,8 @@ fn started_from_wire(started: wire::RunStarted) -> Result<RunStarted, Fault> {
         job_text: started.job_text,
         options_json: started.options_json,
         clock_gap_ns: started.clock_gap_ns,
+        cores: started.cores,
+        starting_max: started.starting_max,
     })
 }
 
@@ -310,6 +323,17 @@ impl TryFrom<wire::record::Event> for Event {
                 items: started.items,
             },
             Wire::WaveEnded(ended) => Self::WaveEnded { wave: WaveId(ended.wave) },
+            Wire::Closed(closed) => Self::Closed {
+                launch: LaunchId(closed.launch),
+                closed: CTime::from_ns(closed.closed_ns),
+                why: closed.why,
+                broke_protocol: closed.broke_protocol,
+            },
+            Wire::Exited(exited) => Self::Exited {
+                launch: LaunchId(exited.launch),
+                exited: CTime::from_ns(exited.exited_ns),
+                status: exited.status,
+            },
             Wire::WaveSkipped(skipped) => Self::WaveSkipped {
                 wave: WaveId(skipped.wave),
                 name: skipped.name,

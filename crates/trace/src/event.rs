@@ -137,6 +137,26 @@ pub enum Event {
         /// t0, C.
         t0: CTime,
     },
+    /// An attempt's connection is gone, as core was told.
+    Closed {
+        /// Whose.
+        launch: LaunchId,
+        /// When, C.
+        closed: CTime,
+        /// Why, in words.
+        why: String,
+        /// Whether its peer broke the protocol.
+        broke_protocol: bool,
+    },
+    /// An attempt's process is gone, as core was told by the launcher.
+    Exited {
+        /// Whose.
+        launch: LaunchId,
+        /// When, C.
+        exited: CTime,
+        /// How, in words.
+        status: String,
+    },
     /// A command's reply is there.
     Replied {
         /// Whose.
@@ -287,6 +307,10 @@ pub struct RunStarted {
     pub options_json: String,
     /// BOOTTIME − MONOTONIC of the coordinator at C = 0, in nanoseconds.
     pub clock_gap_ns: i64,
+    /// Processors that counted for `cores` in the job's expressions.
+    pub cores: u32,
+    /// Attempts that could be on their way to their hello at a time; 0 for any number.
+    pub starting_max: u32,
 }
 
 /// A worker that joined.

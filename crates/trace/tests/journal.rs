@@ -120,6 +120,13 @@ fn samples() -> Vec<Record> {
             stream: Stream::Stderr,
             tail: Tail { text: b"x".to_vec(), total_bytes: 1 },
         },
+        Event::Closed {
+            launch,
+            closed: CTime::from_ns(5),
+            why: "reset".into(),
+            broke_protocol: true,
+        },
+        Event::Exited { launch, exited: CTime::from_ns(6), status: "exited with 0".into() },
         Event::WaveSkipped { wave: WaveId(2), name: "w".into(), reason: "r".into() },
         Event::RunEnded { status: RunStatus::Failed },
         Event::WaveEnded { wave: WaveId(1) },

@@ -42,6 +42,8 @@ impl Trace {
             Event::Listed { .. }
             | Event::Read { .. }
             | Event::TimerFired { .. }
+            | Event::Closed { .. }
+            | Event::Exited { .. }
             | Event::Output { .. } => {}
             Event::Requested { launch, worker, attempt, wave } => {
                 self.request(Attempt::new(at, *launch, *worker, *attempt, *wave));
@@ -243,6 +245,8 @@ impl Attempt {
             | Event::WaveStarted { .. }
             | Event::WaveEnded { .. }
             | Event::WaveSkipped { .. }
+            | Event::Closed { .. }
+            | Event::Exited { .. }
             | Event::Requested { .. }
             | Event::Joined(_)
             | Event::Queued(_)

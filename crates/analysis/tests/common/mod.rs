@@ -47,6 +47,8 @@ pub(crate) fn run_started(rate_bound_ppm: u32) -> RunStarted {
         job_text: Vec::new(),
         options_json: "{}".to_owned(),
         clock_gap_ns: 0,
+        cores: 2,
+        starting_max: 4,
     }
 }
 

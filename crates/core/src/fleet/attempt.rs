@@ -191,6 +191,14 @@ impl Fleet {
     }
 
     pub(super) fn closed(&mut self, now: CTime, launch: LaunchId, at: CTime, why: Closed) {
+        if !self.is_alive(launch) {
+            return;
+        }
+        let (words, broke_protocol) = match &why {
+            Closed::Lost(words) => (words.clone(), false),
+            Closed::Protocol(words) => (words.clone(), true),
+        };
+        self.record(now, Event::Closed { launch, closed: at, why: words, broke_protocol });
         let exit = self.attempt_mut(launch).and_then(|attempt| attempt.exit.take());
         let at = exit.as_ref().map_or(at, |(exited, _)| at.min(*exited));
         match (self.state_of(launch), why) {
@@ -221,6 +229,10 @@ impl Fleet {
     /// A process that is gone has left its last words in its connection: while that stands, they
     /// are awaited, and its closing.
     pub(super) fn exited(&mut self, now: CTime, launch: LaunchId, at: CTime, status: &str) {
+        if !self.is_alive(launch) {
+            return;
+        }
+        self.record(now, Event::Exited { launch, exited: at, status: status.to_owned() });
         match self.state_of(launch) {
             Some(AttemptState::Requested) => {
                 let error = format!("its process ended before it connected: {status}");
@@ -286,12 +298,14 @@ impl Fleet {
                 self.quit(now, launch, AttemptOutcome::Failed);
             }
             (Timer::Quit, AttemptState::Vanished { at, why }) => {
+                self.fired(now, launch, timer);
                 self.outputs.push_back(Output::Stop(launch));
                 self.lose(now, launch, at, EndCause::Closed, &why);
             }
             (Timer::Quit, AttemptState::Working) => {
                 let exit = self.attempt_mut(launch).and_then(|attempt| attempt.exit.take());
                 if let Some((at, status)) = exit {
+                    self.fired(now, launch, timer);
                     self.lose(now, launch, at, EndCause::Exited, &status);
                 }
             }
@@ -310,7 +324,8 @@ impl Fleet {
                 | Timer::Quit
                 | Timer::Frozen
                 | Timer::Run
-                | Timer::Step,
+                | Timer::Step
+                | Timer::Start,
                 _,
             ) => {}
         }
@@ -411,6 +426,10 @@ impl Fleet {
         self.record(now, Event::Ended { launch, end, last_sign, cause, outcome });
         self.has_started(now, launch);
         self.attempt_is_over(now, wave, outcome == AttemptOutcome::Done);
+    }
+
+    fn is_alive(&self, launch: LaunchId) -> bool {
+        self.attempt(launch).is_some_and(|attempt| attempt.state != AttemptState::Ended)
     }
 
     pub(super) fn set_deadline(&mut self, due: CTime, launch: LaunchId, timer: Timer) {

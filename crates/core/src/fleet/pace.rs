@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use musec_protocol::LaunchId;
-use musec_trace::{CTime, WaveId};
+use musec_trace::{CTime, Event, Timer, WaveId};
 
 use super::Fleet;
 
@@ -47,9 +47,13 @@ impl Fleet {
 
     pub(super) fn forget_slow_starts(&mut self, now: CTime) {
         let is_slow = |started: &CTime| started.after(START_TIME_MAX) <= now;
-        let before = self.starting.0.len();
-        self.starting.0.retain(|_, started| !is_slow(started));
-        if self.starting.0.len() < before {
+        let slow: Vec<LaunchId> =
+            self.starting.0.iter().filter(|(_, s)| is_slow(s)).map(|(l, _)| *l).collect();
+        for launch in &slow {
+            self.starting.0.remove(launch);
+            self.record(now, Event::TimerFired { timer: Timer::Start, launch: Some(*launch) });
+        }
+        if !slow.is_empty() {
             self.launch_everywhere(now);
         }
     }
