@@ -381,3 +381,24 @@ fn a_stranger_on_the_port_is_refused_counted_and_takes_nobodys_place() {
     assert_eq!(number(&report["workers"]["done"]), 2);
     assert_eq!(number(&report["coordinator"]["refused"]["not TLS"]), 1, "{report}");
 }
+
+#[test]
+fn what_a_command_wrote_before_the_time_of_its_attempt_was_over_is_told() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 1
+timeout = "2s"
+[[step]]
+run = "echo the last words; sleep 60"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let failure = &json(&output)["failures"][0];
+    assert_eq!(failure["error"], "its timeout of 2s is over");
+    assert_eq!(failure["output"], "the last words");
+    let told = text(&place.run(&["report"]).stdout);
+    assert!(told.contains("│ the last words"), "{told}");
+    place.assert_nothing_left(LIMIT);
+}

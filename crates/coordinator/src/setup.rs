@@ -207,8 +207,10 @@ impl Run {
         let identity = Identity::new(self.id)?;
         let config = Arc::new(identity.server_config()?);
         let (message_sender, messages) = mpsc::channel(MESSAGES_MAX);
+        // No more can wait than there are attempts: each sends three of these at most, once each.
         let (spawned_sender, spawned) = mpsc::unbounded_channel();
         let (launcher_events, launcher_receiver) = mpsc::unbounded_channel();
+        // One for each wave.
         let (listings, listed) = mpsc::unbounded_channel();
         let local = LocalSetup {
             program: self.setup.worker_program.clone(),
