@@ -402,3 +402,20 @@ run = "echo the last words; sleep 60"
     assert!(told.contains("│ the last words"), "{told}");
     place.assert_nothing_left(LIMIT);
 }
+
+#[test]
+fn a_coordinator_that_was_stopped_for_a_while_goes_on_and_says_how_late_it_was() {
+    let place = Place::new("[job]\nworkers = 1\n[[step]]\nrun = \"sleep 4\"\n");
+    let mut musec = place.start(&[]);
+    place.await_processes("sleep 4", 1);
+    kill("STOP", musec.id());
+    std::thread::sleep(Duration::from_millis(2500));
+    kill("CONT", musec.id());
+    assert_eq!(musec.wait().expect("ended").code(), Some(0));
+    let report = place.report();
+    assert_conserved(&report);
+    assert_eq!(number(&report["clock_faults"]), 0);
+    // Something of the loop is due at least once a second.
+    let lag = number(&report["coordinator"]["loop_lag_max_ns"]);
+    assert!(lag > 1_000_000_000, "{report}");
+}
