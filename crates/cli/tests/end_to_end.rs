@@ -419,3 +419,23 @@ fn a_coordinator_that_was_stopped_for_a_while_goes_on_and_says_how_late_it_was()
     let lag = number(&report["coordinator"]["loop_lag_max_ns"]);
     assert!(lag > 1_000_000_000, "{report}");
 }
+
+#[test]
+fn interrupted_while_results_come_back_it_ends_and_leaves_no_half_of_a_file() {
+    // A file that is one hole takes long to copy and no time to make.
+    let place = Place::new(
+        "[job]\nworkers = 1\nresults = \"res/\"\n[params]\nruns = \"\"\n[[step]]\n\
+         run = \"truncate -s 50G {{ runs }}/${MUSEC_RUN%%/*}/out/hole\"\n",
+    );
+    let runs = format!("runs={}", place.path(".musec/runs").display());
+    let mut musec = place.start(&["--param", &runs]);
+    let results = place.path("res");
+    let coming = wait_for(LIMIT, || fs::read_dir(&results).ok()?.next());
+    assert!(coming.is_some(), "no result came");
+    kill("INT", musec.id());
+    assert_eq!(musec.wait().expect("ended").code(), Some(130));
+    assert!(names(&results).is_empty(), "{:?}", names(&results));
+    let log = fs::read_to_string(place.path("musec.log")).expect("log");
+    assert!(log.contains("while results came back"), "{log}");
+    assert_eq!(place.report()["status"], "done");
+}

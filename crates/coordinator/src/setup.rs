@@ -121,6 +121,14 @@ pub enum RunError {
     /// The event loop could not start.
     #[error("cannot start the event loop")]
     Loop(#[source] io::Error),
+    /// It was asked to stop while results came back.
+    #[error(
+        "interrupted while results came back; the run itself is over, its objects are in {objects}"
+    )]
+    ResultsInterrupted {
+        /// Folder of the run's objects.
+        objects: PathBuf,
+    },
     /// The journal could not be written; what was recorded before is kept.
     #[error("cannot write the journal {path}; the run was ended, what was recorded is kept")]
     Journal {
@@ -250,10 +258,15 @@ impl Run {
         let status = engine.run(sources).await;
         accepting.abort();
         let status = status.map_err(journal_error)?;
-        let results = if status == RunStatus::Interrupted {
-            Results::default()
-        } else {
-            bring(&self.stores.store, &program.results, &self.setup.job_folder).await?
+        if status == RunStatus::Interrupted {
+            return Ok(Finished { status, results: Results::default() });
+        }
+        let mut signals = Signals::listen().map_err(RunError::Loop)?;
+        let results = tokio::select! {
+            results = bring(&self.stores.store, &program.results, &self.setup.job_folder) => results?,
+            _ = signals.next() => {
+                return Err(RunError::ResultsInterrupted { objects: self.folder.objects() });
+            }
         };
         Ok(Finished { status, results })
     }
