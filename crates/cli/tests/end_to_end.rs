@@ -439,3 +439,17 @@ fn interrupted_while_results_come_back_it_ends_and_leaves_no_half_of_a_file() {
     assert!(log.contains("while results came back"), "{log}");
     assert_eq!(place.report()["status"], "done");
 }
+
+#[test]
+fn a_run_that_cannot_be_prepared_leaves_no_folder() {
+    let step = "[[step]]\necho = \"x\"\n";
+    let no_file = format!("[job]\nworkers = 1\nfiles = [\"gone\"]\n{step}");
+    let no_inputs = format!("[job]\nworkers = 1\ninputs = \"gone/\"\n{step}");
+    for (job, code) in [(no_file, 2), (no_inputs, 3)] {
+        let place = Place::new(&job);
+        let output = place.run(&["run", "job.toml"]);
+        assert_eq!(output.status.code(), Some(code));
+        assert!(text(&output.stderr).contains("gone"), "{}", text(&output.stderr));
+        assert!(names(&place.path(".musec/runs")).is_empty(), "{job}");
+    }
+}

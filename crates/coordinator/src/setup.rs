@@ -144,7 +144,7 @@ impl Run {
     /// Prepares a run: makes its folder, ships its files, binds its port.
     ///
     /// # Errors
-    /// If any of that fails; nothing was launched then.
+    /// If any of that fails; nothing was launched then, and no folder is left.
     pub fn create(setup: RunSetup) -> Result<Self, RunError> {
         make_room(&setup.program, cores()).map_err(|refused| RunError::TooMany {
             wave: refused.wave,
@@ -155,6 +155,22 @@ impl Run {
         let listener = StdListener::bind(setup.listen)
             .map_err(|source| RunError::Listen { address: setup.listen, source })?;
         let folder = RunFolder::create(&setup.runs, id)?;
+        let root = folder.root().to_owned();
+        let filled = Self::fill(id, setup, folder, listener);
+        if filled.is_err()
+            && let Err(error) = std::fs::remove_dir_all(&root)
+        {
+            tracing::warn!("cannot remove {}: {error}", root.display());
+        }
+        filled
+    }
+
+    fn fill(
+        id: RunId,
+        setup: RunSetup,
+        folder: RunFolder,
+        listener: StdListener,
+    ) -> Result<Self, RunError> {
         let created_wall_ns = wall_ns();
         let manifest = Manifest {
             schema: 1,
