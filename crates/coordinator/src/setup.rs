@@ -281,8 +281,9 @@ impl Run {
             return Ok(Finished { status, results: Results::default() });
         }
         let mut signals = Signals::listen().map_err(RunError::Loop)?;
+        let bringing = bring(&self.stores.store, &program.results, &self.setup.job_folder);
         let results = tokio::select! {
-            results = bring(&self.stores.store, &program.results, &self.setup.job_folder) => results?,
+            results = bringing => results?,
             _ = signals.next() => {
                 return Err(RunError::ResultsInterrupted { objects: self.folder.objects() });
             }
