@@ -90,6 +90,7 @@ impl CliError {
             )
             | Self::NoProgram(_) => 3,
             Self::Journal { .. } | Self::Conservation(_) => 4,
+            Self::Run(RunError::ResultsInterrupted { .. }) => 130,
             Self::Run(RunError::Journal { .. }) | Self::Output(_) | Self::Panicked => 1,
         }
     }

@@ -151,13 +151,27 @@ impl Place {
         // Its name is this process's own: another run may be bringing the same file.
         let mut partial = file.as_os_str().to_owned();
         partial.push(format!(".{}.part", std::process::id()));
-        let partial = PathBuf::from(partial);
-        let mut out = std::fs::File::create(&partial).map_err(write_error)?;
+        let partial = Partial(partial.into());
+        let mut out = std::fs::File::create(&partial.0).map_err(write_error)?;
         let mut chunks = object.into_stream();
         while let Some(chunk) = chunks.try_next().await.map_err(get_error)? {
             std::io::Write::write_all(&mut out, &chunk).map_err(write_error)?;
         }
-        std::fs::rename(&partial, file).map_err(write_error)
+        std::fs::rename(&partial.0, file).map_err(write_error)
+    }
+}
+
+/// A file that is not yet whole; removed if it does not get its name.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Where it got its name there is nothing to remove.
+        if let Err(error) = std::fs::remove_file(&self.0)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!("cannot remove {}: {error}", self.0.display());
+        }
     }
 }
 

@@ -55,23 +55,6 @@ pub(crate) fn read(path: &Path, beside: &Beside<'_>) -> Result<Job, CliError> {
     }
 }
 
-/// Columns of the tables that items are made of, or what is wrong with them. What cannot be read
-/// is told when the wave begins.
-fn csv_headers(program: &Program, folder: &Path) -> BTreeMap<String, Result<Vec<String>, String>> {
-    let inputs = folder.join(program.inputs.as_deref().unwrap_or("."));
-    let tables = program.waves().filter(|(_, wave)| matches!(wave.items, Some(Items::Csv { .. })));
-    let headers = tables.filter_map(|(wave, _)| match program.look(wave) {
-        Ok(Some(Look::Text { place: Place::Inputs, key })) => {
-            let file = File::open(inputs.join(&key)).ok()?;
-            let mut text = Vec::new();
-            file.take(HEADER_BYTES_MAX).read_to_end(&mut text).ok()?;
-            Some((format!("in:{key}"), csv_header(&text)))
-        }
-        Ok(_) | Err(_) => None,
-    });
-    headers.collect()
-}
-
 /// The file's text. Of one that is longer than a job file may be only as much as shows that: it may
 /// be a device without an end.
 fn read_text(path: &Path) -> Result<String, CliError> {
@@ -84,4 +67,24 @@ fn read_text(path: &Path) -> Result<String, CliError> {
         return Err(CliError::JobTooLong { path: path.to_owned() });
     }
     String::from_utf8(bytes).map_err(|_| CliError::NotText { path: path.to_owned() })
+}
+
+/// Columns of the tables that items are made of, or what is wrong with them. What cannot be read
+/// is told when the wave begins.
+fn csv_headers(program: &Program, folder: &Path) -> BTreeMap<String, Result<Vec<String>, String>> {
+    let inputs = folder.join(program.inputs.as_deref().unwrap_or("."));
+    let tables = program.waves().filter(|(_, wave)| matches!(wave.items, Some(Items::Csv { .. })));
+    let headers = tables.filter_map(|(wave, _)| match program.look(wave) {
+        Ok(Some(Look::Text { place: Place::Inputs, key })) => {
+            let path = inputs.join(&key);
+            // To open a pipe would wait for its writer.
+            let is_file = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file());
+            let file = is_file.then(|| File::open(path).ok())??;
+            let mut text = Vec::new();
+            file.take(HEADER_BYTES_MAX).read_to_end(&mut text).ok()?;
+            Some((format!("in:{key}"), csv_header(&text)))
+        }
+        Ok(_) | Err(_) => None,
+    });
+    headers.collect()
 }
