@@ -18,13 +18,18 @@ struct Need {
 }
 
 /// In the order in which they are installed. Services for the end-to-end scenarios join here.
-const NEEDS: [Need; 2] = [
+const NEEDS: [Need; 3] = [
     Need {
         name: "the Rust toolchain of rust-toolchain.toml",
         find: find_toolchain,
         install: install_toolchain,
     },
     Need { name: "bash 5, for jobs that read its clock", find: find_bash, install: install_bash },
+    Need {
+        name: "ffmpeg and ffprobe, for jobs with films and pictures",
+        find: find_ffmpeg,
+        install: install_ffmpeg,
+    },
 ];
 
 /// Installs, builds and runs; `extra` goes to `cargo test`.
@@ -90,12 +95,39 @@ fn install_bash() -> Result<(), String> {
     apt_install(&["bash"])
 }
 
+/// Both programs; the version of the first.
+fn find_ffmpeg() -> Option<String> {
+    let version = |program: &str| {
+        let output = Command::new(program).arg("-version").stdin(Stdio::null()).output().ok()?;
+        let line = String::from_utf8_lossy(&output.stdout).lines().next()?.to_owned();
+        output.status.success().then_some(line)
+    };
+    version("ffprobe")?;
+    let line = version("ffmpeg")?;
+    Some(line.split(" Copyright").next().unwrap_or(&line).to_owned())
+}
+
+fn install_ffmpeg() -> Result<(), String> {
+    apt_install(&["ffmpeg"])
+}
+
 /// Installs packages of Debian and its kin; elsewhere, and without the right to, names them.
+///
+/// The lists of packages may be missing or old: they are fetched if it does not go without.
 fn apt_install(packages: &[&str]) -> Result<(), String> {
+    let install = || {
+        let words = ["install", "--yes", "--no-install-recommends"];
+        perform(apt_get().args(words).args(packages))
+    };
+    install()
+        .or_else(|_| perform(apt_get().arg("update")).and_then(|()| install()))
+        .map_err(|error| format!("{error}; install {} yourself", packages.join(" ")))
+}
+
+fn apt_get() -> Command {
     let mut apt = Command::new("apt-get");
     apt.env("DEBIAN_FRONTEND", "noninteractive");
-    apt.args(["install", "--yes", "--no-install-recommends"]).args(packages);
-    perform(&mut apt).map_err(|error| format!("{error}; install {} yourself", packages.join(" ")))
+    apt
 }
 
 fn cargo(words: &[&str]) -> Result<(), String> {
