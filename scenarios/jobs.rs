@@ -161,7 +161,7 @@ fn png2y4m_makes_the_clips_that_ffmpeg_makes_of_the_same_frames() {
 #[test]
 fn grayscale_makes_each_picture_grey_and_leaves_its_size() {
     let place = copy_of("grayscale");
-    let odd = place.path("in/it's (odd) $name.png");
+    let odd = place.path("in/it's (odd) $ä.png");
     fs::copy(place.path("in/picture 160x120 1.png"), odd).expect("copied");
     run(&place, &[]);
     let pictures = names(&place.path("in"));

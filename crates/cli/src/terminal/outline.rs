@@ -1,7 +1,9 @@
 //! What a job would do: `musec check`.
 
+use std::time::Duration;
+
 use console::{Alignment, pad_str};
-use musec_core::{Outline, OutlineStep, OutlineWave};
+use musec_core::{Outline, OutlineStep, OutlineWave, duration};
 
 use super::look::{Ink, Look};
 use super::page::{Page, clean, counted, short};
@@ -55,7 +57,10 @@ fn write_wave(page: &mut Page<'_>, wave: &OutlineWave) {
         about.push("each as it comes".to_owned());
     }
     about.extend(wave.at_once.as_ref().map(|count| format!("at once: {}", clean(count))));
-    about.extend(wave.timeout_ms.map(|limit| format!("timeout: {limit} ms")));
+    about.extend(
+        wave.timeout_ms
+            .map(|limit| format!("timeout: {}", duration::in_words(Duration::from_millis(limit)))),
+    );
     page.painted_flow(Ink::Faint, "  ", &about);
     let columns = wave.states.iter().map(|state| console::measure_text_width(state)).max();
     let columns = columns.unwrap_or(0);
