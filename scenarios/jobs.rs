@@ -7,6 +7,7 @@
 #[path = "../crates/cli/tests/support/mod.rs"]
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -221,13 +222,17 @@ fn pi_is_counted_from_all_throws_and_is_as_near_as_their_number_allows() {
     let throws = object(&place, &report, "hits");
     assert_eq!(names(&throws).len(), 12);
     let (mut hits, mut points) = (0, 0);
+    let mut different = BTreeSet::new();
     for name in names(&throws) {
         let line = fs::read_to_string(throws.join(name)).expect("put by its worker");
         let (hit, of) = line.trim().split_once(' ').expect("two numbers");
         hits += hit.parse::<u32>().expect("hits");
         points += of.parse::<u32>().expect("points");
+        different.insert(hit.to_owned());
     }
     assert_eq!(points, 12 * 50_000);
+    // Two may hit as often by chance; with one seed for all, all would.
+    assert!(different.len() >= 8, "throws are alike: {different:?}");
     let pi = 4.0 * f64::from(hits) / f64::from(points);
     assert_eq!(answer, format!("pi is about {pi:.6}, by {points} points\n"));
     // One throw is 4 or 0, with the mean pi; five standard errors of as many throws.
