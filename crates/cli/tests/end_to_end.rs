@@ -453,3 +453,17 @@ fn a_run_that_cannot_be_prepared_leaves_no_folder() {
         assert!(names(&place.path(".musec/runs")).is_empty(), "{job}");
     }
 }
+
+#[test]
+fn an_answer_that_is_too_long_is_told_to_be_cut_and_how_to_have_it_whole() {
+    let place = Place::new(
+        "[job]\nworkers = 1\n[[step]]\nrun = \"seq 1 30000 > f\"\n[[step]]\nprint = \"f\"\n",
+    );
+    let output = place.run(&["run", "job.toml", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).ends_with("\n29999\n30000\n"));
+    let whole: usize = (1..=30000).map(|n: u32| n.to_string().len() + 1).sum();
+    let cut = whole - output.stdout.len();
+    let told = text(&output.stderr);
+    assert!(cut > 0 && told.contains(&format!("the first {cut} bytes")), "{told}");
+}

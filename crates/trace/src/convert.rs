@@ -150,8 +150,8 @@ impl From<Event> for wire::record::Event {
                 cause: cause.code(),
                 outcome: outcome.code(),
             }),
-            Event::Printed { launch, text } => {
-                Self::Printed(wire::Printed { launch: launch.0, text })
+            Event::Printed { launch, text, total_bytes } => {
+                Self::Printed(wire::Printed { launch: launch.0, text, total_bytes })
             }
             Event::Read { wave, text } => Self::Read(wire::Read { wave: wave.0, text }),
             Event::Listed { wave, keys } => Self::Listed(wire::Listed { wave: wave.0, keys }),
@@ -429,9 +429,11 @@ impl TryFrom<wire::record::Event> for Event {
                 cause: EndCause::from_code(ended.cause).ok_or("an unknown end")?,
                 outcome: AttemptOutcome::from_code(ended.outcome).ok_or("an unknown outcome")?,
             },
-            Wire::Printed(printed) => {
-                Self::Printed { launch: LaunchId(printed.launch), text: printed.text }
-            }
+            Wire::Printed(printed) => Self::Printed {
+                launch: LaunchId(printed.launch),
+                text: printed.text,
+                total_bytes: printed.total_bytes,
+            },
             Wire::Read(read) => Self::Read { wave: WaveId(read.wave), text: read.text },
             Wire::Listed(listed) => Self::Listed { wave: WaveId(listed.wave), keys: listed.keys },
             Wire::Sample(sample) => Self::Sample(Box::new(sample_from_wire(sample))),

@@ -235,8 +235,10 @@ pub enum Event {
     Printed {
         /// Whose.
         launch: LaunchId,
-        /// The text, as bytes.
+        /// The text, as bytes: its end, where it was longer than a tail may be.
         text: Vec<u8>,
+        /// How long it was in all, in bytes.
+        total_bytes: u64,
     },
     /// What a store listed for a wave's items.
     Listed {

@@ -106,7 +106,7 @@ fn samples() -> Vec<Record> {
             cause: EndCause::Exited,
             outcome: AttemptOutcome::Done,
         },
-        Event::Printed { launch, text: b"42\n".to_vec() },
+        Event::Printed { launch, text: b"42\n".to_vec(), total_bytes: 9 },
         Event::Listed { wave: WaveId(0), keys: vec!["in:a".into()] },
         Event::Read { wave: WaveId(0), text: b"a\n\xff".to_vec() },
         Event::Sample(Box::new(Sample {

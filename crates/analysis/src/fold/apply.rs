@@ -29,7 +29,9 @@ impl Trace {
                 let wave = self.wave(*wave, name);
                 wave.skipped.get_or_insert_with(|| reason.clone());
             }
-            Event::Printed { launch, text } => self.print(at, *launch, text),
+            Event::Printed { launch, text, total_bytes } => {
+                self.print(at, *launch, text, *total_bytes);
+            }
             Event::Failure(failure) => self.fail(at, failure),
             Event::Sample(sample) => self.sample(at, sample),
             Event::Cancelled { cause } => {
@@ -92,8 +94,9 @@ impl Trace {
         }
     }
 
-    fn print(&mut self, at: CTime, launch: LaunchId, text: &[u8]) {
-        self.prints.push(Print { at, launch, text: text.to_vec() });
+    fn print(&mut self, at: CTime, launch: LaunchId, text: &[u8], total_bytes: u64) {
+        let cut_bytes = total_bytes.saturating_sub(text.len() as u64);
+        self.prints.push(Print { at, launch, text: text.to_vec(), cut_bytes });
     }
 
     fn start(&mut self, at: CTime, run: &RunStarted) {

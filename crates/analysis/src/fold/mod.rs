@@ -88,6 +88,8 @@ pub struct Print {
     pub launch: LaunchId,
     /// The text.
     pub text: Vec<u8>,
+    /// Bytes before it that were not kept, as it was longer than a tail may be.
+    pub cut_bytes: u64,
 }
 
 /// What is kept of every second of the coordinator.
@@ -181,10 +183,14 @@ impl Trace {
         &self.failures
     }
 
-    /// Parts of the job's answer, in order of arrival.
+    /// The job's answer: in order of workers, of each in order of time.
     #[must_use]
-    pub fn prints(&self) -> &[Print] {
-        &self.prints
+    pub fn prints(&self) -> Vec<&Print> {
+        let mut prints: Vec<&Print> = self.prints.iter().collect();
+        let worker = |launch| self.attempts.get(launch).map(|attempt: &Attempt| attempt.worker);
+        // They were recorded in order of time, and sorting is stable.
+        prints.sort_by_key(|print| worker(&print.launch));
+        prints
     }
 
     /// How the coordinator did, second by second.

@@ -438,6 +438,8 @@ pub struct PrintReport {
     pub at_ns: u64,
     /// The text; bytes that are no UTF-8 are replaced.
     pub text: String,
+    /// Bytes before it that were not kept.
+    pub cut_bytes: u64,
 }
 
 /// A time when a worker's ticker did not run.

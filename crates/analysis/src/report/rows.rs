@@ -218,15 +218,13 @@ pub(super) fn arguments(queued: &crate::fold::QueuedFacts) -> Vec<String> {
 
 /// The job's answer, in order of workers, of each in order of time.
 pub(super) fn prints(trace: &Trace) -> Vec<PrintReport> {
-    let rows = trace.prints().iter().map(|print| PrintReport {
+    let rows = trace.prints().into_iter().map(|print| PrintReport {
         worker: trace.attempts().get(&print.launch).map(|attempt| attempt.worker.0),
         at_ns: print.at.ns,
         text: text(&print.text),
+        cut_bytes: print.cut_bytes,
     });
-    let mut rows: Vec<PrintReport> = rows.collect();
-    // They were recorded in order of time, and sorting is stable.
-    rows.sort_by_key(|print| print.worker);
-    rows
+    rows.collect()
 }
 
 /// All stalls, in order of attempts.

@@ -41,9 +41,19 @@ pub(crate) fn show_answer(run: &ReadRun) -> Result<(), CliError> {
     }
     // As the commands gave it, byte for byte: the report's copy is text.
     for answer in run.trace.prints() {
+        if answer.cut_bytes > 0 {
+            complain(&format!("warning: of what follows, {}", not_kept(answer.cut_bytes)));
+        }
         print(&answer.text)?;
     }
     Ok(())
+}
+
+/// That the beginning of an answer is missing, and how to have all of it.
+pub(crate) fn not_kept(cut_bytes: u64) -> String {
+    format!(
+        "the first {cut_bytes} bytes were not kept: `put` a long answer, and name it in `results`"
+    )
 }
 
 fn checked(run: &ReadRun) -> Result<Report, CliError> {

@@ -94,6 +94,10 @@ fn answer(page: &mut Page<'_>, report: &Report) {
     }
     page.heading("Answer", "what the job printed");
     for print in &report.prints {
+        if print.cut_bytes > 0 {
+            let note = crate::commands::report::not_kept(print.cut_bytes);
+            page.sentence(Some(Ink::Alert), "", &format!("Of what follows, {note}"));
+        }
         for line in print.text.lines() {
             page.line(&clean(line));
         }

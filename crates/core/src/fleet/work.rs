@@ -91,7 +91,7 @@ impl Fleet {
         self.quit(now, launch, outcome);
     }
 
-    pub(super) fn replied(&mut self, now: CTime, launch: LaunchId, t3: CTime, mut reply: Reply) {
+    pub(super) fn replied(&mut self, now: CTime, launch: LaunchId, t3: CTime, reply: Reply) {
         self.sign_of_life(now, launch, t3);
         let Some(attempt) = self.attempt_mut(launch) else {
             return;
@@ -117,15 +117,13 @@ impl Fleet {
             Purpose::Step { keeps_output, prints, puts } => {
                 let machine = self.attempt_mut(launch).and_then(|attempt| attempt.machine.take());
                 let machine = machine.expect("a step's command has a machine");
-                let text = std::mem::take(&mut reply.stdout.text);
-                let printed = (*prints && reply.outcome.is_success()).then(|| text.clone());
-                reply.stdout.text = text;
+                let printed = (*prints && reply.outcome.is_success()).then(|| reply.stdout.clone());
                 let for_machine = reply.clone();
                 let keys = if reply.outcome.is_success() { puts.keys(&reply) } else { Vec::new() };
                 self.keep_reply(now, launch, t3, reply, *keeps_output);
                 self.put_by(now, launch, &keys);
-                if let Some(text) = printed {
-                    self.record(now, Event::Printed { launch, text });
+                if let Some(Tail { text, total_bytes }) = printed {
+                    self.record(now, Event::Printed { launch, text, total_bytes });
                 }
                 self.move_machine(now, launch, machine, Some((&command, &for_machine)));
             }
