@@ -1,5 +1,6 @@
 //! The command line, with its help texts.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -43,6 +44,8 @@ pub(crate) struct Places {
 pub(crate) enum Command {
     /// Runs a job file on local workers, and ends with its report
     Run(RunArgs),
+    /// Runs a command for each of many items, on local workers
+    Map(MapArgs),
     /// Checks a job file, and lists what it would do
     Check(CheckArgs),
     /// Lists runs with their size and status
@@ -92,6 +95,46 @@ pub(crate) struct RunArgs {
     /// How to print the report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Placeholders: {in} the item, {name} its last part, {stem} and {ext} of that, {index} from 0,\n{out} a file that --put delivers. Without any the item is the last argument. One word with\na shell's characters goes to /bin/sh, with every item quoted.\n\nExamples:\n  musec map -i 'in/*.png' --put 'out/{stem}.gray.png' -- convert {in} -colorspace gray {out}\n  find \"$PWD\" -name '*.log' -print0 | musec map -0 - -- 'gzip -c {in} | wc -c'"
+)]
+pub(crate) struct MapArgs {
+    /// Items are the files of the current folder that match; may be given several times
+    #[arg(short = 'i', long = "inputs", value_name = "GLOB")]
+    pub(crate) globs: Vec<OsString>,
+    /// Items are the lines of this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) items: Option<PathBuf>,
+    /// Items end with a zero byte, not with their line
+    #[arg(short = '0', long = "null")]
+    pub(crate) zero: bool,
+    /// `-`: items are the lines of standard input
+    #[arg(value_name = "-", allow_hyphen_values = false)]
+    pub(crate) stdin: Vec<OsString>,
+    /// Where each item's {out} goes: a path from the current folder, with placeholders
+    #[arg(long, value_name = "PATH")]
+    pub(crate) put: Option<OsString>,
+    /// Workers alive at a time; as many as cores by default
+    #[arg(short = 'j', long = "at-once", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub(crate) at_once: Option<u32>,
+    /// Time limit of each item's command, like 90s or 3m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<std::time::Duration>,
+    /// Address to listen on for workers; port 0 for any
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
+    pub(crate) listen: SocketAddr,
+    /// Show neither progress nor report, only failures and what commands print
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// How to write the report, which goes to standard error
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, ClapArgs)]

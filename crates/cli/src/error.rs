@@ -32,6 +32,10 @@ pub(crate) enum CliError {
     Run(#[from] musec_coordinator::RunError),
     #[error("cannot find this program's own file, to start workers from it")]
     NoProgram(#[source] std::io::Error),
+    #[error(transparent)]
+    Map(musec_core::MapError),
+    #[error("{0}")]
+    Usage(String),
     #[error("cannot read the journal {path}")]
     Journal {
         path: PathBuf,
@@ -71,6 +75,8 @@ impl CliError {
             | Self::NotText { .. }
             | Self::Job { .. }
             | Self::NoRun(_)
+            | Self::Map(_)
+            | Self::Usage(_)
             | Self::NoWorker { .. }
             | Self::Run(RunError::Folder(musec_coordinator::FolderError::Ship { .. })) => 2,
             Self::Run(

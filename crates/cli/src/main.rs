@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     logging::start(args.verbose);
     let done = match args.command {
         Command::Run(run) => commands::run::run(&args.places, &run),
+        Command::Map(map) => commands::map::map(&args.places, &map),
         Command::Check(check) => commands::check::check(&check),
         Command::Runs(runs) => commands::runs::runs(&args.places, &runs),
         Command::Report(report) => commands::report::report(&args.places, &report),

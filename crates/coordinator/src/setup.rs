@@ -64,6 +64,18 @@ pub struct Run {
     stores: Stores,
     listener: StdListener,
     created_wall_ns: u64,
+    stops: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
+}
+
+/// Asks a run to end.
+#[derive(Clone, Debug)]
+pub struct Stopper(mpsc::UnboundedSender<String>);
+
+impl Stopper {
+    /// Asks the run to end, as Ctrl-C does, for this reason. One that is over is not disturbed.
+    pub fn stop(&self, cause: &str) {
+        drop(self.0.send(cause.to_owned()));
+    }
 }
 
 /// How a run ended.
@@ -169,13 +181,20 @@ impl Run {
         let stores = Stores { store: Place::folder(&objects)?, inputs: Place::folder(&inputs)? };
         let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
         folder.write(&folder.manifest(), &json)?;
-        Ok(Self { id, setup, folder, path_dirs, stores, listener, created_wall_ns })
+        let stops = mpsc::unbounded_channel();
+        Ok(Self { id, setup, folder, path_dirs, stores, listener, created_wall_ns, stops })
     }
 
     /// The run's id.
     #[must_use]
     pub const fn id(&self) -> RunId {
         self.id
+    }
+
+    /// What asks this run to end while it is executed.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.stops.0.clone())
     }
 
     /// The run's folder.
@@ -196,7 +215,7 @@ impl Run {
         tokio::task::LocalSet::new().block_on(&runtime, self.execute_here())
     }
 
-    async fn execute_here(self) -> Result<Finished, RunError> {
+    async fn execute_here(mut self) -> Result<Finished, RunError> {
         let signals = Signals::listen().map_err(RunError::Loop)?;
         let clock = CClock::start();
         let journal_path = self.folder.journal();
@@ -246,8 +265,16 @@ impl Run {
             finished: None,
             journal_failure: None,
         };
-        let sources =
-            Sources { messages, spawned, launcher: launcher_receiver, listings: listed, signals };
+        let (_, nobody) = mpsc::unbounded_channel();
+        let stops = std::mem::replace(&mut self.stops.1, nobody);
+        let sources = Sources {
+            messages,
+            spawned,
+            launcher: launcher_receiver,
+            listings: listed,
+            signals,
+            stops,
+        };
         let status = engine.run(sources).await;
         accepting.abort();
         let status = status.map_err(journal_error)?;

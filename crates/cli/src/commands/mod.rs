@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod hidden;
 pub(crate) mod job;
 pub(crate) mod logs;
+pub(crate) mod map;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;
