@@ -36,6 +36,14 @@ pub(crate) enum CliError {
     Map(musec_core::MapError),
     #[error("{0}")]
     Usage(String),
+    #[error("run {0} is under way; stop it first")]
+    Running(String),
+    #[error("cannot write {path}")]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("cannot read the journal {path}")]
     Journal {
         path: PathBuf,
@@ -77,6 +85,7 @@ impl CliError {
             | Self::NoRun(_)
             | Self::Map(_)
             | Self::Usage(_)
+            | Self::Running(_)
             | Self::NoWorker { .. }
             | Self::Run(RunError::Folder(musec_coordinator::FolderError::Ship { .. })) => 2,
             Self::Run(
@@ -90,7 +99,10 @@ impl CliError {
             )
             | Self::NoProgram(_) => 3,
             Self::Journal { .. } | Self::Conservation(_) => 4,
-            Self::Run(RunError::Journal { .. }) | Self::Output(_) | Self::Panicked => 1,
+            Self::Run(RunError::Journal { .. })
+            | Self::Output(_)
+            | Self::Write { .. }
+            | Self::Panicked => 1,
         }
     }
 

@@ -246,3 +246,91 @@ fn two_hundred_images_become_negatives_with_one_line() {
         assert_eq!(image, [&header[..], &wanted].concat(), "image {number}");
     }
 }
+
+#[test]
+fn objects_are_fetched_and_runs_removed_but_for_the_newest() {
+    let place = Place::new(
+        "[job]\nworkers = 2\n[[step]]\nrun = \"echo {{ index }} > o.txt\"\n[[step]]\nput = \"o.txt\"\nas = \"deep/{{ index }}.txt\"\n",
+    );
+    for _ in 0..3 {
+        assert_code(&place.run(&["run", "job.toml", "-q"]), 0);
+    }
+    let fetched = place.run(&["fetch", "latest", "deep/1*", "-o", "got"]);
+    assert_code(&fetched, 0);
+    assert!(text(&fetched.stderr).starts_with("1 object, 2 B"), "{}", text(&fetched.stderr));
+    assert_eq!(fs::read(place.path("got/deep/1.txt")).expect("there"), b"1\n");
+    assert_eq!(names(&place.path("got/deep")), ["1.txt"]);
+    assert_code(&place.run(&["fetch", "latest", "none/*", "-o", "got"]), 2);
+    let removed = place.run(&["gc", "--keep", "2"]);
+    assert!(text(&removed.stderr).starts_with("removed 1 run, freed"), "{}", text(&removed.stderr));
+    assert_eq!(names(&place.path(".musec/runs")).len(), 2);
+    assert_code(&place.run(&["rm", "latest"]), 0);
+    assert_eq!(names(&place.path(".musec/runs")).len(), 1);
+}
+
+#[test]
+fn a_run_under_way_is_followed_and_not_removed() {
+    let place = Place::new(
+        "[job]\nworkers = 1\n[[step]]\nrun = \"echo early; sleep 987\"\n[[step]]\nrun = \"true\"\n",
+    );
+    let mut child = place.start(&["-q"]);
+    place.await_processes("sleep 987", 1);
+    let refused = place.run(&["rm", "latest"]);
+    assert_code(&refused, 2);
+    assert!(text(&refused.stderr).contains("under way"), "{}", text(&refused.stderr));
+    let kept = place.run(&["gc", "--keep", "0"]);
+    assert!(text(&kept.stderr).starts_with("removed 0 runs"), "{}", text(&kept.stderr));
+    let mut follow = place.musec(&["logs", "-f"]);
+    let follow = follow.stdout(Stdio::piped()).spawn().expect("musec starts");
+    support::kill("INT", child.id());
+    child.wait().expect("it ends");
+    let output = follow.wait_with_output().expect("it ends with the run");
+    assert!(text(&output.stdout).contains("early"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_graph_has_waves_branches_and_loops() {
+    let place = Place::new(
+        "[job]\nworkers = 1\n[[step]]\nfor = { k = \"range(3)\" }\ndo = [{ run = \"a\" }]\n\
+         [[step]]\nif = \"index == 0\"\nrun = \"b\"\nelse = [{ run = \"c\" }]\n",
+    );
+    let dot = text(&place.run(&["graph", "job.toml", "--format", "dot"]).stdout);
+    for part in ["digraph", "[label=\"each\"]", "[label=\"yes\"]", "[label=\"no\"]", "diamond"] {
+        assert!(dot.contains(part), "{part} in {dot}");
+    }
+    let mermaid = text(&place.run(&["graph", "job.toml"]).stdout);
+    assert!(mermaid.starts_with("flowchart TD\n"), "{mermaid}");
+    assert_eq!(mermaid.matches("-->").count(), dot.matches("->").count(), "{mermaid}");
+}
+
+#[test]
+fn a_dry_run_tells_what_would_be_launched_and_makes_nothing() {
+    let place = Place::new(
+        "[job]\nfiles = [\"tool\"]\n[[wave]]\nname = \"a\"\nitems = \"in:*.txt\"\nworkers = 2\n\
+         at_once = 2\n[[wave.step]]\nrun = \"cat {{ name }}\"\n[[wave]]\nname = \"b\"\n\
+         after = [\"a\"]\nitems = \"out/*\"\n[[wave.step]]\nrun = \"cat {{ name }}\"\n",
+    );
+    for name in ["tool", "x.txt", "y.txt", "z.txt"] {
+        fs::write(place.path(name), "text").expect("written");
+    }
+    let output = place.run(&["run", "job.toml", "--dry-run", "--format", "json"]);
+    assert_code(&output, 0);
+    let dry = support::json(&output);
+    assert_eq!(dry["waves"][0]["workers"], 2, "{dry}");
+    assert_eq!(dry["waves"][0]["items"], 3, "{dry}");
+    assert_eq!(dry["waves"][1]["known_at_run_time"], true, "{dry}");
+    assert_eq!(dry["files"][0]["bytes"], 4, "{dry}");
+    let human = text(&place.run(&["run", "job.toml", "--dry-run"]).stdout);
+    assert!(human.contains("2 workers") && human.contains("known at run time"), "{human}");
+    assert!(!place.path(".musec").exists());
+}
+
+#[test]
+fn only_the_chosen_workers_are_launched() {
+    let place = Place::new(
+        "[job]\nworkers = 20\nresults = \"got/\"\n[[step]]\nrun = \"echo > o\"\n[[step]]\n\
+         put = \"o\"\nas = \"{{ index }}\"\n",
+    );
+    assert_code(&place.run(&["run", "job.toml", "-q", "--only", "17,3"]), 0);
+    assert_eq!(names(&place.path("got")), ["17", "3"]);
+}

@@ -1,7 +1,10 @@
 //! One module a command: it finds what it needs, has it computed, and shows it.
 
 pub(crate) mod check;
+pub(crate) mod dry_run;
+pub(crate) mod graph;
 pub(crate) mod hidden;
+pub(crate) mod housekeeping;
 pub(crate) mod job;
 pub(crate) mod logs;
 pub(crate) mod map;
