@@ -309,6 +309,9 @@ proptest! {
         let account = Account::of(&trace);
         prop_assert_eq!(account.check_conservation(), Ok(()));
         check_sums(&trace, &account)?;
+        let running = Account::of_running(&trace);
+        prop_assert_eq!(running.check_conservation(), Ok(()));
+        check_sums(&trace, &running)?;
         let report = report(&trace, &account, RunLiveness::NotRunning);
         let total = report.breakdown.categories.total() + report.breakdown.unaccounted_ns;
         prop_assert_eq!(total, report.breakdown.life_ns);

@@ -358,8 +358,95 @@ fn a_command_that_outlasts_the_quit_is_cut_there_without_a_fault() {
         ],
     );
     let of = &account.attempts[&LaunchId(0)].breakdown;
-    assert_eq!((of.fitted_windows, of.network_bounds_ns), (1, (0, u128::from(40 * MS))));
+    // W when quit was sent: no later than a + (62 − 22) + ε = 55.001 ms. That would be busy for
+    // 40.001 ms, more than there was. The hello lets a be 24.001 ms on C at the latest, after which
+    // it was busy up to quit.
+    assert_eq!((of.fitted_windows, of.network_bounds_ns), (0, (0, u128::from(2_001 * US))));
     assert_eq!(account.fault_count(), 0);
+}
+
+#[test]
+fn a_command_that_quit_kills_is_cut_where_quit_was_sent() {
+    let mut log = Log::new(200, 1);
+    begin(&mut log, 0);
+    log.send(0, 0, "run", 21 * MS, 22 * MS);
+    log.push(
+        30_300 * US,
+        Event::Pulse {
+            launch: LaunchId(0),
+            seq: 0,
+            t0: c(30 * MS),
+            t3: c(30_300 * US),
+            received: w(22_200 * US),
+            encoded: w(22_200 * US),
+            clock_gap_ns: 0,
+        },
+    );
+    log.send(0, 1, "quit", 61 * MS, 62 * MS);
+    let stamps = [15 * MS, 15_200 * US, 54_400 * US, 54_500 * US];
+    log.reply(0, 62_700 * US, reply(0, stamps, &[(PhaseKind::User, 15_400 * US, 54_300 * US)]));
+    let stamps = [54_100 * US, 54_100 * US, 54_600 * US, 54_600 * US];
+    log.reply(0, 62_800 * US, reply(1, stamps, &[]));
+    log.end(0, 64 * MS, 62_800 * US, AttemptOutcome::Killed);
+    let (_, account) = log.account();
+    // W at 62 ms: quit's own a gives 54.1 ms + ε at most, the heartbeat's b gives
+    // 22.2 + (62 − 30.3) ms − ε = 53.899 ms at least. At most the run was busy up to 54.101 ms.
+    // Of a, on C: from quit 62 − (54.1 − 15) ms − ε = 22.899 ms at least, from the heartbeat
+    // 30.3 − (22.2 − 15) ms + ε = 23.101 ms at most: thus network is 0.899 to 1.101 ms, truly 1 ms.
+    expect(
+        &account,
+        0,
+        &[
+            (Category::User, 38_701 * US),
+            (Category::Overhead, 400 * US),
+            (Category::Network, 899 * US),
+            (Category::Coordinator, 2 * MS),
+            (Category::Launch, 2 * MS),
+            (Category::Start, 7 * MS),
+            (Category::Handshake, 10 * MS),
+            (Category::Teardown, 2 * MS),
+        ],
+    );
+    let of = &account.attempts[&LaunchId(0)].breakdown;
+    let bounds = (u128::from(899 * US), u128::from(1_101 * US));
+    assert_eq!((of.fitted_windows, of.network_bounds_ns), (0, bounds));
+    assert_eq!(account.fault_count(), 0);
+}
+
+#[test]
+fn a_run_under_way_does_not_call_its_present_commands_lost() {
+    let mut log = Log::new(200, 2);
+    begin(&mut log, 0);
+    log.send(0, 0, "run", 21 * MS, 22 * MS);
+    begin(&mut log, 1);
+    // Nothing is outstanding here: the coordinator is at it.
+    log.records.sort_by_key(|record| record.at);
+    log.push(100 * MS, Event::Frozen { launch: LaunchId(0), since: c(90 * MS), thawed: false });
+    let trace = log.fold();
+    let account = Account::of_running(&trace);
+    account.check_conservation().expect("conserved");
+    let of = &account.attempts[&LaunchId(0)];
+    assert_eq!(of.breakdown.split.unaccounted_ns, u128::from(78 * MS));
+    assert_eq!(of.visits[&Some((StateId(0), 0))].unaccounted_ns, u128::from(78 * MS));
+    assert_eq!(of.breakdown.split.categories.get(Category::Coordinator), u128::from(2 * MS));
+    expect(
+        &account,
+        1,
+        &[
+            (Category::Coordinator, 80 * MS),
+            (Category::Launch, 2 * MS),
+            (Category::Start, 7 * MS),
+            (Category::Handshake, 10 * MS),
+        ],
+    );
+    let ended = Account::of(&trace);
+    assert_eq!(ended.total().split.categories.get(Category::Lost), u128::from(158 * MS));
+    let running = report(&trace, &ended, RunLiveness::Running);
+    assert_eq!(running.slowest_workers[0].main_category, "unaccounted");
+    assert_eq!(running.slowest_workers[1].main_category, "coordinator");
+    let lost = |liveness| report(&trace, &ended, liveness).breakdown.categories.get(Category::Lost);
+    assert_eq!(lost(RunLiveness::Running), 0);
+    assert_eq!(lost(RunLiveness::NotRunning), u128::from(158 * MS));
 }
 
 #[test]

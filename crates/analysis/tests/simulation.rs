@@ -5,6 +5,7 @@
 mod common;
 mod sim;
 
+use common::c;
 use musec_analysis::breakdown::Category;
 use musec_analysis::clocks::FaultKind;
 use musec_trace::{LaunchId, WTime};
@@ -32,6 +33,13 @@ fn check_bounds(life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Length of the session, in nanoseconds.
+fn truth_of_session(life: &Life) -> u128 {
+    let outside = [Category::Launch, Category::Start, Category::Handshake, Category::Teardown];
+    let inside = life.truth.iter().filter(|(category, _)| !outside.contains(category));
+    inside.map(|(_, ns)| u128::from(*ns)).sum()
+}
+
 fn plan() -> impl Strategy<Value = Plan> {
     let rates = prop::sample::select(vec![0_u32, 200, 600]);
     let trip = prop::sample::select(vec![30_000_u64, 2_000_000, 60_000_000]);
@@ -57,6 +65,8 @@ proptest! {
         check_bounds(&life)?;
         for (truly, stamp) in &life.marks {
             let (low, high) = own.clock.position(0, WTime::from_ns(*stamp)).expect("an epoch");
+            let (least, most) = own.clock.stood(0, c(*truly)).expect("an epoch");
+            prop_assert!(least.ns <= *stamp && *stamp <= most.ns);
             let truly = i128::from(*truly);
             prop_assert!(low.is_none_or(|low| low <= truly));
             prop_assert!(high.is_none_or(|high| truly <= high));
@@ -89,6 +99,42 @@ proptest! {
         if plan.ppm == 0 {
             prop_assert_eq!(own.fitted_windows, 0);
         }
+    }
+
+    #[test]
+    fn a_quit_while_a_command_is_outstanding_leaves_the_account_within_its_bounds(plan in plan()) {
+        let life = life(&Plan { is_cancelled: true, ..plan });
+        let (_, account) = life.log.account();
+        prop_assert_eq!(account.fault_count(), 0);
+        let own = &account.attempts[&LIFE].breakdown;
+        prop_assert_eq!(own.split.unaccounted_ns, 0);
+        let (least, most) = own.network_bounds_ns;
+        let windows = life.commands.len();
+        for (category, said) in own.split.categories.iter() {
+            let truth = u128::from(life.truth.get(&category).copied().unwrap_or(0));
+            match category {
+                Category::Launch | Category::Start | Category::Handshake | Category::Teardown
+                | Category::Coordinator | Category::Lost => prop_assert_eq!(said, truth),
+                Category::Network => {
+                    prop_assert!(least <= truth && truth <= most, "{least} {truth} {most}");
+                    prop_assert!(least <= said && said <= most, "{least} {said} {most}");
+                }
+                _ => {
+                    // What was under way at quit is cut as exactly as the network is known.
+                    let allowed = allowance(2 * plan.ppm, truth, 4 * windows) + (most - least);
+                    prop_assert!(said.abs_diff(truth) <= allowed, "{category}: {said}, not {truth}");
+                }
+            }
+        }
+        // In each window the network is known within the trips there and back, and the drift.
+        let session = truth_of_session(&life);
+        let trips = u128::from(6 * plan.trip_ns + 400_000) * windows as u128;
+        let drift = session * u128::from(8 * plan.ppm) / 1_000_000;
+        prop_assert!(most - least <= trips + drift, "{least}..{most}");
+        if plan.ppm == 0 {
+            prop_assert_eq!(own.fitted_windows, 0);
+        }
+        check_bounds(&life)?;
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Report,
 };
+use musec_core::limits::JOB_BYTES_MAX;
 use musec_core::{JobError, JobErrors};
 use thiserror::Error;
 
@@ -22,6 +23,10 @@ pub(crate) enum CliError {
     },
     #[error("{path} is not UTF-8")]
     NotText { path: PathBuf },
+    #[error(
+        "{path} is longer than {JOB_BYTES_MAX} bytes, which is the most that a job file may be"
+    )]
+    JobTooLong { path: PathBuf },
     #[error("the job file has errors")]
     Job { path: PathBuf, text: String, errors: JobErrors },
     #[error(transparent)]
@@ -81,6 +86,7 @@ impl CliError {
         match self {
             Self::Read { .. }
             | Self::NotText { .. }
+            | Self::JobTooLong { .. }
             | Self::Job { .. }
             | Self::NoRun(_)
             | Self::Map(_)
@@ -99,6 +105,7 @@ impl CliError {
             )
             | Self::NoProgram(_) => 3,
             Self::Journal { .. } | Self::Conservation(_) => 4,
+            Self::Run(RunError::ResultsInterrupted { .. }) => 130,
             Self::Run(RunError::Journal { .. })
             | Self::Output(_)
             | Self::Write { .. }

@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use musec_analysis::fold::{Present, WorkerStatus};
+use musec_analysis::fold::{Present, Wave, WorkerStatus};
 use musec_analysis::{Trace, format_ns};
 use musec_trace::{CTime, Failure, WaveId, WorkerId};
 
@@ -177,6 +177,10 @@ fn failure_line(trace: &Trace, failure: &Failure) -> String {
 /// One plain line about now.
 fn line(trace: &Trace, now: CTime) -> String {
     let mut pieces = vec![totals(trace)];
+    pieces.extend(under_way(trace).filter_map(|(id, wave)| {
+        let taken = taken(trace, wave)?;
+        Some(format!("{}: {taken}", clean(&trace.wave_name(id))))
+    }));
     let slowest = trace.slowest(now, 1);
     pieces.extend(slowest.iter().map(|present| format!("longest: {}", at_work(present))));
     format!("{}  {}", format_ns(trace.elapsed_ns(now).into()), pieces.join("; "))
@@ -193,15 +197,10 @@ fn screen(trace: &Trace, now: CTime, run: &str, look: &Look) -> String {
         totals(trace),
     ];
     page.flow("", &head);
-    let under_way =
-        trace.waves().iter().filter(|(_, wave)| wave.started.is_some() && wave.ended.is_none());
-    for (id, wave) in under_way.take(WAVES_MAX) {
-        let mut pieces = states(trace, *id);
-        if wave.items > 0 && wave.workers <= COUNTED_WORKERS_MAX {
-            let given = given(trace, wave.first_worker, wave.workers);
-            pieces.push(format!("{given} of {} taken", counted(wave.items, "item")));
-        }
-        page.flow(&format!("  {}  ", clean(&trace.wave_name(*id))), &pieces);
+    for (id, wave) in under_way(trace) {
+        let mut pieces = states(trace, id);
+        pieces.extend(taken(trace, wave));
+        page.flow(&format!("  {}  ", clean(&trace.wave_name(id))), &pieces);
     }
     for present in trace.slowest(now, SLOWEST_MAX) {
         let text = short(&at_work(&present), look.width.saturating_sub(4));
@@ -257,12 +256,23 @@ fn states(trace: &Trace, wave: WaveId) -> Vec<String> {
     running.collect()
 }
 
-/// How many items the workers of a wave were given.
-fn given(trace: &Trace, first: WorkerId, workers: u32) -> usize {
-    let until = WorkerId(first.0.saturating_add(workers));
-    let launches = trace.workers().range(first..until).flat_map(|(_, worker)| &worker.attempts);
+/// The waves that are shown: the first of those that have started and not ended.
+fn under_way(trace: &Trace) -> impl Iterator<Item = (WaveId, &Wave)> {
+    let waves = trace.waves().iter().map(|(id, wave)| (*id, wave));
+    waves.filter(|(_, wave)| wave.started.is_some() && wave.ended.is_none()).take(WAVES_MAX)
+}
+
+/// How many items the workers of a wave were given, if it has items and few enough workers.
+fn taken(trace: &Trace, wave: &Wave) -> Option<String> {
+    if wave.items == 0 || wave.workers > COUNTED_WORKERS_MAX {
+        return None;
+    }
+    let until = WorkerId(wave.first_worker.0.saturating_add(wave.workers));
+    let workers = trace.workers().range(wave.first_worker..until);
+    let launches = workers.flat_map(|(_, worker)| &worker.attempts);
     let attempts = launches.filter_map(|launch| trace.attempts().get(launch));
-    attempts.map(|attempt| attempt.items.len()).sum()
+    let given: usize = attempts.map(|attempt| attempt.items.len()).sum();
+    Some(format!("{given} of {} taken", counted(wave.items, "item")))
 }
 
 fn at_work(present: &Present) -> String {

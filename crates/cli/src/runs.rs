@@ -1,6 +1,7 @@
 //! Finding runs, and reading their journals.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use musec_analysis::{RunLiveness, Trace};
@@ -40,8 +41,18 @@ pub(crate) fn list(runs: &Path) -> Result<Vec<FoundRun>, NoRun> {
 
 fn open(path: &Path) -> Option<FoundRun> {
     let folder = RunFolder::at(path.to_owned());
-    let manifest = serde_json::from_slice(&std::fs::read(folder.manifest()).ok()?).ok()?;
+    let mut text = Vec::new();
+    open_regular(&folder.manifest()).ok()?.read_to_end(&mut text).ok()?;
+    let manifest = serde_json::from_slice(&text).ok()?;
     Some(FoundRun { folder, manifest })
+}
+
+/// Opens a file; a pipe, which would be waited for without an end, is refused.
+pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
+    File::open(path)
 }
 
 /// The run that `name` means: an id, a unique prefix of one, a path, or `latest`.
@@ -87,7 +98,7 @@ pub(crate) struct Follower {
 impl Follower {
     pub(crate) fn open(folder: &RunFolder) -> Result<Self, CliError> {
         let path = folder.journal();
-        let open = || File::open(&path);
+        let open = || open_regular(&path);
         let (reader, lock) = open()
             .and_then(|reader| Ok((reader, open()?)))
             .map_err(|source| CliError::Read { path: path.clone(), source })?;

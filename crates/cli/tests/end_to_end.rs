@@ -381,3 +381,75 @@ fn a_stranger_on_the_port_is_refused_counted_and_takes_nobodys_place() {
     assert_eq!(number(&report["workers"]["done"]), 2);
     assert_eq!(number(&report["coordinator"]["refused"]["not TLS"]), 1, "{report}");
 }
+
+#[test]
+fn what_a_command_wrote_before_the_time_of_its_attempt_was_over_is_told() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 1
+timeout = "2s"
+[[step]]
+run = "echo the last words; sleep 60"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let failure = &json(&output)["failures"][0];
+    assert_eq!(failure["error"], "its timeout of 2s is over");
+    assert_eq!(failure["output"], "the last words");
+    let told = text(&place.run(&["report"]).stdout);
+    assert!(told.contains("│ the last words"), "{told}");
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
+fn a_coordinator_that_was_stopped_for_a_while_goes_on_and_says_how_late_it_was() {
+    let place = Place::new("[job]\nworkers = 1\n[[step]]\nrun = \"sleep 4\"\n");
+    let mut musec = place.start(&[]);
+    place.await_processes("sleep 4", 1);
+    kill("STOP", musec.id());
+    std::thread::sleep(Duration::from_millis(2500));
+    kill("CONT", musec.id());
+    assert_eq!(musec.wait().expect("ended").code(), Some(0));
+    let report = place.report();
+    assert_conserved(&report);
+    assert_eq!(number(&report["clock_faults"]), 0);
+    // Something of the loop is due at least once a second.
+    let lag = number(&report["coordinator"]["loop_lag_max_ns"]);
+    assert!(lag > 1_000_000_000, "{report}");
+}
+
+#[test]
+fn interrupted_while_results_come_back_it_ends_and_leaves_no_half_of_a_file() {
+    // A file that is one hole takes long to copy and no time to make.
+    let place = Place::new(
+        "[job]\nworkers = 1\nresults = \"res/\"\n[params]\nruns = \"\"\n[[step]]\n\
+         run = \"truncate -s 50G {{ runs }}/${MUSEC_RUN%%/*}/out/hole\"\n",
+    );
+    let runs = format!("runs={}", place.path(".musec/runs").display());
+    let mut musec = place.start(&["--param", &runs]);
+    let results = place.path("res");
+    let coming = wait_for(LIMIT, || fs::read_dir(&results).ok()?.next());
+    assert!(coming.is_some(), "no result came");
+    kill("INT", musec.id());
+    assert_eq!(musec.wait().expect("ended").code(), Some(130));
+    assert!(names(&results).is_empty(), "{:?}", names(&results));
+    let log = fs::read_to_string(place.path("musec.log")).expect("log");
+    assert!(log.contains("while results came back"), "{log}");
+    assert_eq!(place.report()["status"], "done");
+}
+
+#[test]
+fn a_run_that_cannot_be_prepared_leaves_no_folder() {
+    let step = "[[step]]\necho = \"x\"\n";
+    let no_file = format!("[job]\nworkers = 1\nfiles = [\"gone\"]\n{step}");
+    let no_inputs = format!("[job]\nworkers = 1\ninputs = \"gone/\"\n{step}");
+    for (job, code) in [(no_file, 2), (no_inputs, 3)] {
+        let place = Place::new(&job);
+        let output = place.run(&["run", "job.toml"]);
+        assert_eq!(output.status.code(), Some(code));
+        assert!(text(&output.stderr).contains("gone"), "{}", text(&output.stderr));
+        assert!(names(&place.path(".musec/runs")).is_empty(), "{job}");
+    }
+}

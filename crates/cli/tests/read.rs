@@ -57,6 +57,42 @@ fn runs_are_listed_the_newest_first_with_status_and_size() {
 }
 
 #[test]
+fn pipes_where_files_should_be_hold_nobody_up() {
+    let runs = all();
+    let pipe = |path: &Path| {
+        let made = Command::new("mkfifo").arg(path).status().expect("mkfifo runs");
+        assert!(made.success());
+    };
+    std::fs::create_dir(runs.path().join("pipes")).expect("made");
+    pipe(&runs.path().join("pipes/run.json"));
+    let rows = json(&runs, &["runs"]);
+    let newest = rows["runs"][0]["run"].as_str().expect("an id").to_owned();
+    let folder = runs.path().join(&newest);
+    for file in ["journal.musec", "outputs.musec"] {
+        if folder.join(file).exists() {
+            std::fs::remove_file(folder.join(file)).expect("removed");
+        }
+        pipe(&folder.join(file));
+    }
+    assert_eq!(json(&runs, &["runs"])["runs"].as_array().map(Vec::len), Some(3));
+    for words in [&["report", &newest][..], &["logs", &newest], &["show", &newest, "0"]] {
+        let output = run(&runs, words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains("no regular file"), "{words:?}: {error}");
+    }
+}
+
+#[test]
+fn a_job_file_without_an_end_is_refused_in_a_few_words() {
+    let runs = all();
+    let output = run(&runs, &["check", "/dev/zero"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("longer than") && error.len() < 300, "{error}");
+}
+
+#[test]
 fn a_damaged_journal_is_listed_as_such_and_its_report_is_an_error_that_names_the_place() {
     let runs = tempfile::tempdir().expect("temporary folder");
     let id = tiles().write(runs.path());

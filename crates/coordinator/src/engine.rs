@@ -31,6 +31,10 @@ pub(crate) const MESSAGES_MAX: usize = 1024;
 /// Messages handled between two looks at everything else.
 const BATCH_MAX: usize = 256;
 
+/// How late the loop may wake, in nanoseconds of C, before that counts as lag: timers tick in
+/// milliseconds.
+const LATE_NS: u64 = 10_000_000;
+
 /// Everything a run needs while it runs.
 pub(crate) struct Engine {
     pub(crate) clock: CClock,
@@ -123,6 +127,7 @@ impl Engine {
                 return status;
             }
             let wait = self.sleep();
+            let due = self.clock.now().after(wait);
             tokio::select! {
                 biased;
                 cause = sources.signals.next() => self.tell(Input::Cancel { cause }),
@@ -141,6 +146,16 @@ impl Engine {
                 }
                 () = tokio::time::sleep(wait) => {}
             }
+            self.note_lateness(due);
+        }
+    }
+
+    /// A coordinator that was stopped, or starved of CPU, sees no message wait: its own deadlines
+    /// tell that it was late.
+    fn note_lateness(&mut self, due: CTime) {
+        let late_ns = self.clock.now().since(due);
+        if late_ns > LATE_NS {
+            self.recorder.lag.add(late_ns);
         }
     }
 

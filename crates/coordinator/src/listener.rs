@@ -1,9 +1,12 @@
 //! The listener: accepts connections, lets each prove who it is, and turns its bytes into messages.
 //!
 //! A stranger costs one task and its TLS state until it fails, for at most
-//! [`limits::HANDSHAKE_TIME_MAX`], and takes no worker's place: only the engine gives those.
+//! [`limits::HANDSHAKE_TIME_MAX`], and takes no worker's place: only the engine gives those. When
+//! there are too many strangers the one that has dallied longest goes, so that connections which
+//! say nothing cannot keep out a worker, which takes milliseconds to say who it is.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,6 +21,7 @@ use musec_trace::{CClock, CTime};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
 
 use crate::connection::{Connection, ConnectionError, Incoming};
 
@@ -56,7 +60,7 @@ pub(crate) async fn accept_all(
     clock: CClock,
     messages: mpsc::Sender<Message>,
 ) {
-    let strangers = Rc::new(Cell::new(0_usize));
+    let strangers = Strangers::default();
     while !messages.is_closed() {
         let socket = match listener.accept().await {
             Ok((socket, _)) => socket,
@@ -68,29 +72,56 @@ pub(crate) async fn accept_all(
             }
         };
         let tcp = clock.now();
-        if strangers.get() >= limits::UNAUTHENTICATED_MAX {
+        if strangers.make_room() {
             drop(messages.send(Message::Refused("too many unauthenticated")).await);
-            continue;
         }
-        let place = Place::take(&strangers);
+        let (place, number) = strangers.place();
         let (config, messages) = (Arc::clone(&config), messages.clone());
-        tokio::task::spawn_local(serve(socket, config, clock, tcp, place, messages));
+        let serving = serve(socket, config, clock, tcp, place, messages);
+        strangers.is_served(number, tokio::task::spawn_local(serving).abort_handle());
     }
 }
 
-/// One of the places for connections that have not proved who they are.
-struct Place(Rc<Cell<usize>>);
+/// The connections that have not proved who they are, in the order of their coming.
+#[derive(Clone, Default)]
+struct Strangers {
+    served: Rc<RefCell<BTreeMap<u64, AbortHandle>>>,
+    next: Cell<u64>,
+}
 
-impl Place {
-    fn take(taken: &Rc<Cell<usize>>) -> Self {
-        taken.set(taken.get() + 1);
-        Self(Rc::clone(taken))
+impl Strangers {
+    /// Turns away the oldest if there is no room for one more; whether that was needed.
+    fn make_room(&self) -> bool {
+        if self.served.borrow().len() < limits::UNAUTHENTICATED_MAX {
+            return false;
+        }
+        let oldest = self.served.borrow_mut().pop_first();
+        if let Some((_, oldest)) = oldest {
+            oldest.abort();
+        }
+        true
     }
+
+    fn place(&self) -> (Place, u64) {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        (Place { served: Rc::clone(&self.served), number }, number)
+    }
+
+    fn is_served(&self, number: u64, task: AbortHandle) {
+        self.served.borrow_mut().insert(number, task);
+    }
+}
+
+/// One of the places for connections that have not proved who they are; given back when dropped.
+struct Place {
+    served: Rc<RefCell<BTreeMap<u64, AbortHandle>>>,
+    number: u64,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.served.borrow_mut().remove(&self.number);
     }
 }
 
@@ -224,5 +255,41 @@ fn tls_reason(error: &rustls::Error) -> &'static str {
         rustls::Error::NoApplicationProtocol => "another application protocol",
         rustls::Error::PeerIncompatible(_) => "incompatible TLS",
         _ => "TLS failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn idle(place: Place) {
+        std::future::pending::<()>().await;
+        drop(place);
+    }
+
+    #[test]
+    fn the_stranger_that_has_dallied_longest_makes_room_for_the_newest() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let strangers = Strangers::default();
+            let mut tasks = Vec::new();
+            for count in 0..limits::UNAUTHENTICATED_MAX + 3 {
+                let is_full = count >= limits::UNAUTHENTICATED_MAX;
+                assert_eq!(strangers.make_room(), is_full, "{count} came before");
+                let (place, number) = strangers.place();
+                let task = tokio::task::spawn_local(idle(place));
+                strangers.is_served(number, task.abort_handle());
+                tasks.push(task);
+            }
+            let mut later = tasks.split_off(3);
+            for turned_away in tasks {
+                assert!(turned_away.await.is_err_and(|error| error.is_cancelled()));
+            }
+            assert!(!later.iter().any(tokio::task::JoinHandle::is_finished));
+            let leaving = later.swap_remove(7);
+            leaving.abort();
+            assert!(leaving.await.is_err());
+            assert!(!strangers.make_room(), "one has left by itself");
+        });
     }
 }

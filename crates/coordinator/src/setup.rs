@@ -133,6 +133,14 @@ pub enum RunError {
     /// The event loop could not start.
     #[error("cannot start the event loop")]
     Loop(#[source] io::Error),
+    /// It was asked to stop while results came back.
+    #[error(
+        "interrupted while results came back; the run itself is over, its objects are in {objects}"
+    )]
+    ResultsInterrupted {
+        /// Folder of the run's objects.
+        objects: PathBuf,
+    },
     /// The journal could not be written; what was recorded before is kept.
     #[error("cannot write the journal {path}; the run was ended, what was recorded is kept")]
     Journal {
@@ -148,7 +156,7 @@ impl Run {
     /// Prepares a run: makes its folder, ships its files, binds its port.
     ///
     /// # Errors
-    /// If any of that fails; nothing was launched then.
+    /// If any of that fails; nothing was launched then, and no folder is left.
     pub fn create(setup: RunSetup) -> Result<Self, RunError> {
         make_room(&setup.program, cores()).map_err(|refused| RunError::TooMany {
             wave: refused.wave,
@@ -159,6 +167,22 @@ impl Run {
         let listener = StdListener::bind(setup.listen)
             .map_err(|source| RunError::Listen { address: setup.listen, source })?;
         let folder = RunFolder::create(&setup.runs, id)?;
+        let root = folder.root().to_owned();
+        let filled = Self::fill(id, setup, folder, listener);
+        if filled.is_err()
+            && let Err(error) = std::fs::remove_dir_all(&root)
+        {
+            tracing::warn!("cannot remove {}: {error}", root.display());
+        }
+        filled
+    }
+
+    fn fill(
+        id: RunId,
+        setup: RunSetup,
+        folder: RunFolder,
+        listener: StdListener,
+    ) -> Result<Self, RunError> {
         let created_wall_ns = wall_ns();
         let manifest = Manifest {
             schema: 1,
@@ -226,8 +250,10 @@ impl Run {
         let identity = Identity::new(self.id)?;
         let config = Arc::new(identity.server_config()?);
         let (message_sender, messages) = mpsc::channel(MESSAGES_MAX);
+        // No more can wait than there are attempts: each sends three of these at most, once each.
         let (spawned_sender, spawned) = mpsc::unbounded_channel();
         let (launcher_events, launcher_receiver) = mpsc::unbounded_channel();
+        // One for each wave.
         let (listings, listed) = mpsc::unbounded_channel();
         let local = LocalSetup {
             program: self.setup.worker_program.clone(),
@@ -278,10 +304,16 @@ impl Run {
         let status = engine.run(sources).await;
         accepting.abort();
         let status = status.map_err(journal_error)?;
-        let results = if status == RunStatus::Interrupted {
-            Results::default()
-        } else {
-            bring(&self.stores.store, &program.results, &self.setup.job_folder).await?
+        if status == RunStatus::Interrupted {
+            return Ok(Finished { status, results: Results::default() });
+        }
+        let mut signals = Signals::listen().map_err(RunError::Loop)?;
+        let bringing = bring(&self.stores.store, &program.results, &self.setup.job_folder);
+        let results = tokio::select! {
+            results = bringing => results?,
+            _ = signals.next() => {
+                return Err(RunError::ResultsInterrupted { objects: self.folder.objects() });
+            }
         };
         Ok(Finished { status, results })
     }

@@ -46,14 +46,21 @@ pub enum StoreError {
     /// A glob that is none.
     #[error(transparent)]
     Glob(musec_core::PlanError),
-    /// Listing failed.
-    #[error("cannot list {url}")]
+    /// Listing failed; told with its cause, as it goes into the journal in one line.
+    #[error("cannot list {url}: {source}")]
     List {
         /// The store.
         url: String,
         /// The store's words.
-        #[source]
         source: object_store::Error,
+    },
+    /// A glob or a listing has a key that the store cannot have.
+    #[error("{key:?} is not a key: {why}")]
+    Key {
+        /// What was taken for a key.
+        key: String,
+        /// What is wrong with it.
+        why: String,
     },
     /// More keys than one listing may have.
     #[error("more than {KEYS_MAX} keys match {0:?}; narrow the glob")]
@@ -104,7 +111,7 @@ impl Place {
 
     /// The keys that match, sorted by bytes.
     pub(crate) async fn list(&self, glob: &Glob) -> Result<Vec<String>, StoreError> {
-        let prefix = (!glob.folder.is_empty()).then(|| Key::from(glob.folder.as_str()));
+        let prefix = if glob.folder.is_empty() { None } else { Some(parse_key(&glob.folder)?) };
         let list_error = |source| StoreError::List { url: self.url.clone(), source };
         let mut keys = Vec::new();
         let mut listing = self.objects.list(prefix.as_ref());
@@ -138,19 +145,40 @@ impl Place {
         let get_error =
             |source| StoreError::Get { key: key.to_owned(), url: self.url.clone(), source };
         let write_error = |source| StoreError::Write { path: file.to_owned(), source };
-        let object = self.objects.get(&Key::from(key)).await.map_err(get_error)?;
+        let object = self.objects.get(&parse_key(key)?).await.map_err(get_error)?;
         let folder = file.parent().unwrap_or_else(|| Path::new("."));
         std::fs::create_dir_all(folder).map_err(write_error)?;
+        // Its name is this process's own: another run may be bringing the same file.
         let mut partial = file.as_os_str().to_owned();
-        partial.push(".part");
-        let partial = PathBuf::from(partial);
-        let mut out = std::fs::File::create(&partial).map_err(write_error)?;
+        partial.push(format!(".{}.part", std::process::id()));
+        let partial = Partial(partial.into());
+        let mut out = std::fs::File::create(&partial.0).map_err(write_error)?;
         let mut chunks = object.into_stream();
         while let Some(chunk) = chunks.try_next().await.map_err(get_error)? {
             std::io::Write::write_all(&mut out, &chunk).map_err(write_error)?;
         }
-        std::fs::rename(&partial, file).map_err(write_error)
+        std::fs::rename(&partial.0, file).map_err(write_error)
     }
+}
+
+/// A file that is not yet whole; removed if it does not get its name.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Where it got its name there is nothing to remove.
+        if let Err(error) = std::fs::remove_file(&self.0)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!("cannot remove {}: {error}", self.0.display());
+        }
+    }
+}
+
+/// A key as workers take it: as it stands. (`Key::from` would encode what is unusual in it, and so
+/// name another object.)
+fn parse_key(key: &str) -> Result<Key, StoreError> {
+    Key::parse(key).map_err(|error| StoreError::Key { key: key.to_owned(), why: error.to_string() })
 }
 
 impl Stores {
@@ -172,5 +200,66 @@ impl Stores {
             musec_protocol::Place::Inputs => self.inputs.list(glob).await,
             musec_protocol::Place::Store => self.store.list(glob).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use musec_protocol::Place as KeyPlace;
+
+    use super::*;
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+    }
+
+    #[test]
+    fn objects_with_unusual_names_are_listed_and_fetched_as_they_are_named() {
+        let place = tempfile::tempdir().expect("temporary folder");
+        let names = ["plain", "ü~ {x}", "a#b", "50%", "a%20b", "[x]*?", "q\"\\`"];
+        let folder = place.path().join("ö#%41");
+        std::fs::create_dir(&folder).expect("made");
+        for name in names {
+            std::fs::write(folder.join(name), name).expect("written");
+        }
+        let store = Place::folder(place.path()).expect("a store");
+        let glob = Glob::new(KeyPlace::Store, "ö#%41/*").expect("a glob");
+        let keys = block_on(store.list(&glob)).expect("listed");
+        let mut expected = names.map(|name| format!("ö#%41/{name}"));
+        expected.sort_unstable();
+        assert_eq!(keys, expected);
+        let copy = place.path().join("copy");
+        for key in keys {
+            block_on(store.fetch(&key, &copy)).expect("fetched");
+            let bytes = std::fs::read(&copy).expect("there");
+            assert_eq!(format!("ö#%41/{}", String::from_utf8_lossy(&bytes)), key);
+        }
+    }
+
+    #[test]
+    fn what_another_run_is_bringing_at_the_same_time_is_left_alone() {
+        let place = tempfile::tempdir().expect("temporary folder");
+        std::fs::write(place.path().join("object"), "whole").expect("written");
+        let store = Place::folder(place.path()).expect("a store");
+        let copy = place.path().join("copy");
+        let of_another = [place.path().join("copy.part"), place.path().join("copy.1.part")];
+        for path in &of_another {
+            std::fs::write(path, "half").expect("written");
+        }
+        block_on(store.fetch("object", &copy)).expect("fetched");
+        assert_eq!(std::fs::read(&copy).expect("there"), b"whole");
+        for path in &of_another {
+            assert_eq!(std::fs::read(path).expect("still there"), b"half");
+        }
+    }
+
+    #[test]
+    fn a_listing_that_fails_tells_the_file_that_it_failed_at() {
+        let place = tempfile::tempdir().expect("temporary folder");
+        std::fs::write(place.path().join("line\nbreak"), "").expect("written");
+        let store = Place::folder(place.path()).expect("a store");
+        let glob = Glob::new(KeyPlace::Store, "*").expect("a glob");
+        let error = block_on(store.list(&glob)).expect_err("no key has a line break");
+        assert!(error.to_string().contains("break"), "{error}");
     }
 }

@@ -172,15 +172,9 @@ impl Action {
         match self {
             Self::Run(run) => run.argv.clone(),
             Self::Get(get) => {
-                let prefix = if get.place == Place::Inputs {
-                    "in:"
-                } else {
-                    ""
-                };
-                let mut arguments = vec![
-                    format!("{prefix}{}", get.key).into_bytes(),
-                    get.file.clone(),
-                ];
+                let prefix = if get.place == Place::Inputs { "in:" } else { "" };
+                let mut arguments =
+                    vec![format!("{prefix}{}", get.key).into_bytes(), get.file.clone()];
                 arguments.extend(get.range.map(|range| range.to_string().into_bytes()));
                 arguments
             }
@@ -214,10 +208,7 @@ impl From<&Action> for wire::command::Action {
                 env: run
                     .env
                     .iter()
-                    .map(|(name, value)| wire::EnvVar {
-                        name: name.clone(),
-                        value: value.clone(),
-                    })
+                    .map(|(name, value)| wire::EnvVar { name: name.clone(), value: value.clone() })
                     .collect(),
                 cwd: run.cwd.clone(),
                 stdin: run.stdin.clone(),
@@ -257,9 +248,7 @@ impl From<&Action> for wire::command::Action {
                 deliver: put.deliver.clone(),
             }),
             Action::Echo(text) => Self::Echo(wire::Echo { text: text.clone() }),
-            Action::Sleep { duration_ns } => Self::Sleep(wire::Sleep {
-                duration_ns: *duration_ns,
-            }),
+            Action::Sleep { duration_ns } => Self::Sleep(wire::Sleep { duration_ns: *duration_ns }),
             Action::Print { file } => Self::Print(wire::Print { file: file.clone() }),
             Action::Cancel(target) => Self::Cancel(wire::Cancel { target: target.0 }),
             Action::Clean => Self::Clean(wire::Clean { mark: false }),
@@ -273,10 +262,7 @@ impl TryFrom<wire::Command> for Command {
     type Error = ProtocolError;
 
     fn try_from(command: wire::Command) -> Result<Self, ProtocolError> {
-        let malformed = |why| ProtocolError::Malformed {
-            what: "command",
-            why,
-        };
+        let malformed = |why| ProtocolError::Malformed { what: "command", why };
         let action = command.action.ok_or_else(|| malformed("no action"))?;
         Ok(Self {
             id: CommandId(command.id),
@@ -292,21 +278,14 @@ impl TryFrom<wire::command::Action> for Action {
     type Error = ProtocolError;
 
     fn try_from(action: wire::command::Action) -> Result<Self, ProtocolError> {
-        let malformed = |why| ProtocolError::Malformed {
-            what: "command",
-            why,
-        };
+        let malformed = |why| ProtocolError::Malformed { what: "command", why };
         Ok(match action {
             wire::command::Action::Run(run) if run.argv.is_empty() => {
                 return Err(malformed("an empty argument list"));
             }
             wire::command::Action::Run(run) => Self::Run(Run {
                 argv: run.argv,
-                env: run
-                    .env
-                    .into_iter()
-                    .map(|var| (var.name, var.value))
-                    .collect(),
+                env: run.env.into_iter().map(|var| (var.name, var.value)).collect(),
                 cwd: run.cwd,
                 stdin: run.stdin,
                 stdout: run.stdout,
@@ -334,9 +313,7 @@ impl TryFrom<wire::command::Action> for Action {
                 deliver: put.deliver,
             }),
             wire::command::Action::Echo(echo) => Self::Echo(echo.text),
-            wire::command::Action::Sleep(sleep) => Self::Sleep {
-                duration_ns: sleep.duration_ns,
-            },
+            wire::command::Action::Sleep(sleep) => Self::Sleep { duration_ns: sleep.duration_ns },
             wire::command::Action::Print(print) => Self::Print { file: print.file },
             wire::command::Action::Cancel(cancel) => Self::Cancel(CommandId(cancel.target)),
             wire::command::Action::Clean(clean) if clean.mark => Self::Mark,
@@ -348,10 +325,7 @@ impl TryFrom<wire::command::Action> for Action {
 
 /// The range of a get, checked.
 fn range(get: &wire::Get) -> Result<Option<ByteRange>, ProtocolError> {
-    let malformed = |why| ProtocolError::Malformed {
-        what: "command",
-        why,
-    };
+    let malformed = |why| ProtocolError::Malformed { what: "command", why };
     match (get.range_from, get.range_to, get.range_last) {
         (None, None, None) => Ok(None),
         (Some(from), Some(to), None) if to < from => Err(malformed("a range that ends too early")),
@@ -379,5 +353,110 @@ impl From<wire::Which> for Which {
             wire::Which::Folder => Self::Folder,
             wire::Which::Glob => Self::Glob,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message as _;
+
+    fn get(which: Which, range: Option<ByteRange>) -> Action {
+        Action::Get(Get {
+            place: Place::Inputs,
+            key: "a/*".into(),
+            file: b"\xff".to_vec(),
+            which,
+            range,
+            concurrency: 3,
+        })
+    }
+
+    fn back(action: &Action) -> Result<Action, ProtocolError> {
+        let command = Command {
+            id: CommandId(7),
+            lane: vec![1, 0],
+            background: true,
+            timeout_ms: Some(9),
+            action: action.clone(),
+        };
+        let bytes = wire::Command::from(&command).encode_to_vec();
+        let wire = wire::Command::decode(bytes.as_slice()).expect("what was encoded");
+        Command::try_from(wire).map(|command| command.action)
+    }
+
+    #[test]
+    fn transfers_and_marks_come_out_as_they_went_in() {
+        let put = |which| {
+            Action::Put(Put {
+                file: b"x/".to_vec(),
+                key: "y/".into(),
+                which,
+                concurrency: 1,
+                deliver: None,
+            })
+        };
+        let ranges = [
+            None,
+            Some(ByteRange::From { from: 0, to: None }),
+            Some(ByteRange::From { from: 3, to: Some(3) }),
+            Some(ByteRange::Last(u64::MAX)),
+        ];
+        let mut actions = vec![Action::Clean, Action::Mark, Action::Quit];
+        for which in [Which::One, Which::Folder, Which::Glob] {
+            actions.push(put(which));
+            actions.extend(ranges.map(|range| get(which, range)));
+        }
+        for action in actions {
+            assert_eq!(back(&action), Ok(action.clone()));
+        }
+    }
+
+    #[test]
+    fn ranges_that_are_none_are_refused() {
+        for range in [ByteRange::From { from: 4, to: Some(3) }, ByteRange::Last(0)] {
+            assert!(back(&get(Which::One, Some(range))).is_err(), "{range}");
+        }
+        let half = wire::Get {
+            place: wire::Place::Store.into(),
+            range_to: Some(3),
+            ..wire::Get::default()
+        };
+        assert!(Action::try_from(wire::command::Action::Get(half)).is_err());
+    }
+
+    #[test]
+    fn deliveries_and_whole_outputs_pass_the_wire() {
+        let run = Run {
+            argv: vec![b"\xff".to_vec()],
+            fresh: true,
+            stdout_key: Some("stdout/7".into()),
+            ..Run::default()
+        };
+        let put = Put {
+            file: b"./\xff".to_vec(),
+            key: "out/%FF".into(),
+            which: Which::One,
+            concurrency: 1,
+            deliver: Some(b"/out/\xff".to_vec()),
+        };
+        for action in [Action::Run(run), Action::Put(put)] {
+            let wire = wire::command::Action::from(&action);
+            assert_eq!(Action::try_from(wire), Ok(action));
+        }
+    }
+
+    #[test]
+    fn a_get_of_an_older_coordinator_is_of_one_object() {
+        let old = wire::Get {
+            place: wire::Place::Store.into(),
+            key: "k".into(),
+            file: b"f".to_vec(),
+            ..wire::Get::default()
+        };
+        let Ok(Action::Get(get)) = Action::try_from(wire::command::Action::Get(old)) else {
+            panic!("no get");
+        };
+        assert_eq!((get.which, get.range, get.concurrency), (Which::One, None, 1));
     }
 }

@@ -64,10 +64,9 @@ impl From<&FromWorker> for wire::from_worker::Body {
                 encoded_ns: pong.encoded.ns,
                 clock_gap_ns: pong.clock_gap_ns,
             }),
-            FromWorker::Stall(stall) => Self::Stall(wire::Stall {
-                from_ns: stall.from.ns,
-                to_ns: stall.to.ns,
-            }),
+            FromWorker::Stall(stall) => {
+                Self::Stall(wire::Stall { from_ns: stall.from.ns, to_ns: stall.to.ns })
+            }
         }
     }
 }
@@ -185,27 +184,16 @@ impl TryFrom<wire::Reply> for Reply {
 
     fn try_from(reply: wire::Reply) -> Result<Self, ProtocolError> {
         let what = "reply";
-        let stamps = [
-            reply.received_ns,
-            reply.started_ns,
-            reply.finished_ns,
-            reply.encoded_ns,
-        ];
+        let stamps = [reply.received_ns, reply.started_ns, reply.finished_ns, reply.encoded_ns];
         if !stamps.is_sorted() {
             return Err(malformed(what, "stamps that run backwards"));
         }
         if reply.phases.len() > PHASES_MAX || reply.objects.len() > OBJECTS_MAX {
             return Err(malformed(what, "too many phases or objects"));
         }
-        let outcome = reply
-            .outcome
-            .ok_or_else(|| malformed(what, "no outcome"))?
-            .try_into()?;
-        let phases = reply
-            .phases
-            .into_iter()
-            .map(Phase::try_from)
-            .collect::<Result<Vec<_>, _>>()?;
+        let outcome = reply.outcome.ok_or_else(|| malformed(what, "no outcome"))?.try_into()?;
+        let phases =
+            reply.phases.into_iter().map(Phase::try_from).collect::<Result<Vec<_>, _>>()?;
         let mut last = reply.started_ns;
         for phase in &phases {
             if phase.from.ns < last || phase.to < phase.from {
@@ -241,10 +229,8 @@ impl TryFrom<wire::Reply> for Reply {
 }
 
 fn tail_to_wire(tail: &Tail) -> Option<wire::Tail> {
-    (tail.total_bytes > 0).then(|| wire::Tail {
-        text: tail.text.clone(),
-        total_bytes: tail.total_bytes,
-    })
+    (tail.total_bytes > 0)
+        .then(|| wire::Tail { text: tail.text.clone(), total_bytes: tail.total_bytes })
 }
 
 fn tail_from_wire(tail: Option<wire::Tail>) -> Result<Tail, ProtocolError> {
@@ -254,10 +240,7 @@ fn tail_from_wire(tail: Option<wire::Tail>) -> Result<Tail, ProtocolError> {
     if tail.text.len() > OUTPUT_TAIL_BYTES_MAX {
         return Err(malformed("reply", "an output tail above the limit"));
     }
-    Ok(Tail {
-        text: tail.text,
-        total_bytes: tail.total_bytes,
-    })
+    Ok(Tail { text: tail.text, total_bytes: tail.total_bytes })
 }
 
 impl From<&Outcome> for wire::reply::Outcome {
@@ -266,9 +249,9 @@ impl From<&Outcome> for wire::reply::Outcome {
             Outcome::Ok => Self::Ok(wire::Ok {}),
             Outcome::Exited(code) => Self::Exited(*code),
             Outcome::Signalled(signal) => Self::Signalled(*signal),
-            Outcome::TimedOut { limit_ms } => Self::TimedOut(wire::TimedOut {
-                limit_ms: *limit_ms,
-            }),
+            Outcome::TimedOut { limit_ms } => {
+                Self::TimedOut(wire::TimedOut { limit_ms: *limit_ms })
+            }
             Outcome::Failed { kind, text } => Self::Error(wire::Error {
                 kind: wire::ErrorKind::from(*kind).into(),
                 text: cut(text),
@@ -294,13 +277,10 @@ impl TryFrom<wire::reply::Outcome> for Outcome {
             wire::reply::Outcome::Ok(_) => Self::Ok,
             wire::reply::Outcome::Exited(code) => Self::Exited(code),
             wire::reply::Outcome::Signalled(signal) => Self::Signalled(signal),
-            wire::reply::Outcome::TimedOut(over) => Self::TimedOut {
-                limit_ms: over.limit_ms,
-            },
-            wire::reply::Outcome::Error(error) => Self::Failed {
-                kind: error.kind().try_into()?,
-                text: cut(&error.text),
-            },
+            wire::reply::Outcome::TimedOut(over) => Self::TimedOut { limit_ms: over.limit_ms },
+            wire::reply::Outcome::Error(error) => {
+                Self::Failed { kind: error.kind().try_into()?, text: cut(&error.text) }
+            }
             wire::reply::Outcome::Cancelled(_) => Self::Cancelled,
         })
     }
@@ -347,11 +327,7 @@ impl From<&Phase> for wire::Phase {
             PhaseKind::Disk => wire::PhaseKind::Disk,
             PhaseKind::BackOff => wire::PhaseKind::BackOff,
         };
-        Self {
-            kind: kind.into(),
-            from_ns: phase.from.ns,
-            to_ns: phase.to.ns,
-        }
+        Self { kind: kind.into(), from_ns: phase.from.ns, to_ns: phase.to.ns }
     }
 }
 
@@ -368,11 +344,7 @@ impl TryFrom<wire::Phase> for Phase {
             wire::PhaseKind::Disk => PhaseKind::Disk,
             wire::PhaseKind::BackOff => PhaseKind::BackOff,
         };
-        Ok(Self {
-            kind,
-            from: WTime::from_ns(phase.from_ns),
-            to: WTime::from_ns(phase.to_ns),
-        })
+        Ok(Self { kind, from: WTime::from_ns(phase.from_ns), to: WTime::from_ns(phase.to_ns) })
     }
 }
 

@@ -78,10 +78,7 @@ impl FrameDecoder {
 }
 
 fn too_long(announced: u64) -> ProtocolError {
-    ProtocolError::FrameTooLong {
-        announced,
-        limit: FRAME_BYTES_MAX as u64,
-    }
+    ProtocolError::FrameTooLong { announced, limit: FRAME_BYTES_MAX as u64 }
 }
 
 #[cfg(test)]

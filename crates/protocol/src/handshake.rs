@@ -61,13 +61,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    const ALL: [Self; 5] = [
-        Self::Version,
-        Self::Run,
-        Self::Certificate,
-        Self::Launch,
-        Self::Over,
-    ];
+    const ALL: [Self; 5] = [Self::Version, Self::Run, Self::Certificate, Self::Launch, Self::Over];
 
     const fn code(self) -> u16 {
         match self {
@@ -96,12 +90,7 @@ impl Preamble {
     /// What a worker of this version says.
     #[must_use]
     pub const fn new(run: RunId, launch: LaunchId) -> Self {
-        Self {
-            version_min: VERSION,
-            version_max: VERSION,
-            run,
-            launch,
-        }
+        Self { version_min: VERSION, version_max: VERSION, run, launch }
     }
 
     /// Its bytes.
@@ -156,21 +145,12 @@ impl Answer {
         check_magic(bytes)?;
         let version = u16::from_be_bytes([bytes[8], bytes[9]]);
         let code = u16::from_be_bytes([bytes[10], bytes[11]]);
-        let refusal = Refusal::ALL
-            .into_iter()
-            .find(|refusal| refusal.code() == code);
+        let refusal = Refusal::ALL.into_iter().find(|refusal| refusal.code() == code);
         if code != 0 && refusal.is_none() {
-            return Err(ProtocolError::Malformed {
-                what: "answer",
-                why: "an unknown refusal",
-            });
+            return Err(ProtocolError::Malformed { what: "answer", why: "an unknown refusal" });
         }
         if refusal.is_none() && version != VERSION {
-            return Err(ProtocolError::Version {
-                min: version,
-                max: version,
-                ours: VERSION,
-            });
+            return Err(ProtocolError::Version { min: version, max: version, ours: VERSION });
         }
         Ok(Self { version, refusal })
     }
@@ -180,9 +160,7 @@ fn check_magic(bytes: &[u8]) -> Result<(), ProtocolError> {
     if bytes.starts_with(&MAGIC) {
         return Ok(());
     }
-    Err(ProtocolError::NotMusec(
-        bytes[..8].escape_ascii().to_string(),
-    ))
+    Err(ProtocolError::NotMusec(bytes[..8].escape_ascii().to_string()))
 }
 
 fn part<const FROM: usize, const N: usize>(bytes: &[u8; FROM], at: usize) -> [u8; N] {
@@ -207,16 +185,10 @@ mod tests {
 
     #[test]
     fn the_bytes_of_the_answer_are_frozen() {
-        let accepted = Answer {
-            version: 1,
-            refusal: None,
-        };
+        let accepted = Answer { version: 1, refusal: None };
         assert_eq!(accepted.to_bytes(), *b"musec\r\n\x1a\0\x01\0\0");
         for (refusal, code) in Refusal::ALL.into_iter().zip(1u8..) {
-            let answer = Answer {
-                version: 1,
-                refusal: Some(refusal),
-            };
+            let answer = Answer { version: 1, refusal: Some(refusal) };
             let mut golden = *b"musec\r\n\x1a\0\x01\0\0";
             golden[11] = code;
             assert_eq!(answer.to_bytes(), golden);
@@ -229,9 +201,6 @@ mod tests {
         let mut request = [0; PREAMBLE_BYTES];
         request.copy_from_slice(b"GET /index.html HTTP/1.1\r\nHost: a.bc");
         let error = Preamble::from_bytes(&request).expect_err("not musec");
-        assert_eq!(
-            error.to_string(),
-            "not musec: the connection begins with GET /ind"
-        );
+        assert_eq!(error.to_string(), "not musec: the connection begins with GET /ind");
     }
 }

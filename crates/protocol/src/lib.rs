@@ -28,13 +28,7 @@ pub use ticket::Ticket;
 pub use time::WTime;
 
 /// The generated types; private, so that only values that were checked leave this crate.
-#[allow(
-    missing_docs,
-    unreachable_pub,
-    unused_qualifications,
-    clippy::all,
-    reason = "generated"
-)]
+#[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, reason = "generated")]
 mod wire {
     include!(concat!(env!("OUT_DIR"), "/musec.wire.v1.rs"));
 }

@@ -17,6 +17,9 @@ pub const UNAUTHENTICATED_MAX: usize = 1024;
 /// fit in a frame.
 pub const OUTPUT_TAIL_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes of a failed command's output that its failure repeats: what fits on a screen.
+pub const LAST_OUTPUT_BYTES_MAX: usize = 2048;
+
 /// Interval of heartbeats. Each is an exchange that narrows the clock's bounds (time.md §1 asks for
 /// at least one a second while connected).
 pub const HEARTBEAT: Duration = Duration::from_secs(1);

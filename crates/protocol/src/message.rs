@@ -114,10 +114,7 @@ pub struct Stall {
 impl ToWorker {
     /// Appends the message's bytes, without a frame header.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        wire::ToWorker {
-            body: Some(self.into()),
-        }
-        .encode_raw(out);
+        wire::ToWorker { body: Some(self.into()) }.encode_raw(out);
     }
 
     /// The message in `bytes`.
@@ -126,28 +123,16 @@ impl ToWorker {
     /// If the bytes are no such message.
     pub fn decode(bytes: &[u8]) -> Result<Self, ProtocolError> {
         let what = "message to a worker";
-        let message =
-            wire::ToWorker::decode(bytes).map_err(|error| ProtocolError::Undecodable {
-                what,
-                why: error.to_string(),
-            })?;
-        message
-            .body
-            .ok_or(ProtocolError::Malformed {
-                what,
-                why: "no body",
-            })?
-            .try_into()
+        let message = wire::ToWorker::decode(bytes)
+            .map_err(|error| ProtocolError::Undecodable { what, why: error.to_string() })?;
+        message.body.ok_or(ProtocolError::Malformed { what, why: "no body" })?.try_into()
     }
 }
 
 impl FromWorker {
     /// Appends the message's bytes, without a frame header.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        wire::FromWorker {
-            body: Some(self.into()),
-        }
-        .encode_raw(out);
+        wire::FromWorker { body: Some(self.into()) }.encode_raw(out);
     }
 
     /// The message in `bytes`.
@@ -156,17 +141,8 @@ impl FromWorker {
     /// If the bytes are no such message.
     pub fn decode(bytes: &[u8]) -> Result<Self, ProtocolError> {
         let what = "message of a worker";
-        let message =
-            wire::FromWorker::decode(bytes).map_err(|error| ProtocolError::Undecodable {
-                what,
-                why: error.to_string(),
-            })?;
-        message
-            .body
-            .ok_or(ProtocolError::Malformed {
-                what,
-                why: "no body",
-            })?
-            .try_into()
+        let message = wire::FromWorker::decode(bytes)
+            .map_err(|error| ProtocolError::Undecodable { what, why: error.to_string() })?;
+        message.body.ok_or(ProtocolError::Malformed { what, why: "no body" })?.try_into()
     }
 }

@@ -1,5 +1,6 @@
 //! What a worker answers: the outcome, and when it was, by its own clock.
 
+use crate::limits::LAST_OUTPUT_BYTES_MAX;
 use crate::{CommandId, WTime};
 
 /// The answer to one command, whatever it was. All stamps are W.
@@ -60,6 +61,20 @@ pub enum Outcome {
     },
     /// It was cancelled.
     Cancelled,
+}
+
+impl Reply {
+    /// The last lines of what the command printed, as far as its tails hold it: standard error if
+    /// there is any, else standard output; at most [`LAST_OUTPUT_BYTES_MAX`] bytes.
+    #[must_use]
+    pub fn last_output(&self) -> Vec<u8> {
+        let tail = if self.stderr.text.is_empty() { &self.stdout } else { &self.stderr };
+        let text = tail.text.trim_ascii_end();
+        let start = text.len().saturating_sub(LAST_OUTPUT_BYTES_MAX);
+        let cut = &text[start..];
+        let from_line = cut.iter().position(|byte| *byte == b'\n').filter(|_| start > 0);
+        cut[from_line.map_or(0, |at| at + 1)..].to_vec()
+    }
 }
 
 impl Outcome {
@@ -156,4 +171,39 @@ pub struct Object {
     pub last_byte: WTime,
     /// All was done, disk included.
     pub done: WTime,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(stdout: &[u8], stderr: &[u8]) -> Reply {
+        let tail = |text: &[u8]| Tail { text: text.to_vec(), total_bytes: text.len() as u64 };
+        Reply {
+            id: CommandId(0),
+            received: WTime::default(),
+            started: WTime::default(),
+            finished: WTime::default(),
+            encoded: WTime::default(),
+            clock_gap_ns: 0,
+            remaining_started_ms: None,
+            remaining_finished_ms: None,
+            outcome: Outcome::Exited(1),
+            phases: Vec::new(),
+            usage: None,
+            stdout: tail(stdout),
+            stderr: tail(stderr),
+            bytes: 0,
+            objects: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_last_output_is_whole_lines_of_standard_error_else_of_standard_output() {
+        assert_eq!(reply(b"out\n", b"one\ntwo\n").last_output(), b"one\ntwo");
+        assert_eq!(reply(b"out\n", b"").last_output(), b"out");
+        let long = [vec![b'x'; LAST_OUTPUT_BYTES_MAX], b"\nlast\n".to_vec()].concat();
+        assert_eq!(reply(&long, b"").last_output(), b"last");
+        assert_eq!(reply(b"", b"").last_output(), b"");
+    }
 }

@@ -71,18 +71,12 @@ impl Ticket {
     pub fn from_text(text: &str) -> Result<Self, ProtocolError> {
         let what = "ticket";
         let malformed = |why| ProtocolError::Malformed { what, why };
-        let word = text
-            .trim()
-            .strip_prefix(Self::PREFIX)
-            .ok_or_else(|| malformed("no prefix"))?;
+        let word = text.trim().strip_prefix(Self::PREFIX).ok_or_else(|| malformed("no prefix"))?;
         let bytes = BASE64URL_NOPAD
             .decode(word.as_bytes())
             .map_err(|_| malformed("characters that no ticket has"))?;
-        let ticket =
-            wire::Ticket::decode(&bytes[..]).map_err(|error| ProtocolError::Undecodable {
-                what,
-                why: error.to_string(),
-            })?;
+        let ticket = wire::Ticket::decode(&bytes[..])
+            .map_err(|error| ProtocolError::Undecodable { what, why: error.to_string() })?;
         let run = <[u8; 16]>::try_from(ticket.run).map_err(|_| malformed("no run id"))?;
         if ticket.addresses.is_empty() {
             return Err(malformed("no address"));
@@ -129,19 +123,13 @@ mod tests {
 
     #[test]
     fn a_ticket_survives_its_text() {
-        assert_eq!(
-            Ticket::from_text(&format!(" {}\n", ticket().to_text())),
-            Ok(ticket())
-        );
+        assert_eq!(Ticket::from_text(&format!(" {}\n", ticket().to_text())), Ok(ticket()));
     }
 
     #[test]
     fn neither_debug_nor_errors_show_the_key() {
         let shown = format!("{:?}", ticket());
-        assert!(
-            !shown.contains("115") && !shown.contains("secret"),
-            "{shown}"
-        );
+        assert!(!shown.contains("115") && !shown.contains("secret"), "{shown}");
         let error = Ticket::from_text("musec1.c2VjcmV0!").expect_err("broken");
         assert!(!error.to_string().contains("c2Vj"), "{error}");
     }

@@ -5,6 +5,26 @@ use std::time::Duration;
 
 /// An instant C: nanoseconds since the run started, by the coordinator's CLOCK_MONOTONIC_RAW
 /// (CLOCK_MONOTONIC where there is none).
+///
+/// An instant of a worker is of another type, and there is no way from one to the other: what lies
+/// between the two is known within bounds only, which `musec-analysis` computes.
+///
+/// ```
+/// # use musec_trace::CTime;
+/// assert_eq!(CTime::from_ns(5).since(CTime::from_ns(2)), 3);
+/// ```
+/// ```compile_fail,E0308
+/// # use musec_trace::{CTime, WTime};
+/// CTime::from_ns(5).since(WTime::from_ns(2));
+/// ```
+/// ```compile_fail,E0308
+/// # use musec_trace::{CTime, WTime};
+/// WTime::from_ns(5).since(CTime::from_ns(2));
+/// ```
+/// ```compile_fail,E0369
+/// # use musec_trace::{CTime, WTime};
+/// let _ = CTime::from_ns(5) - WTime::from_ns(2);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct CTime {
     /// Nanoseconds since the run started.

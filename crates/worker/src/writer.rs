@@ -31,6 +31,9 @@ pub(crate) struct Speaker(mpsc::UnboundedSender<Say>);
 
 impl Speaker {
     pub(crate) fn channel() -> (Self, mpsc::UnboundedReceiver<Say>) {
+        // What may wait is bounded where it arises: a reply for each command outstanding, of which
+        // the session takes no more than a limit; an answer to each heartbeat, one at a time; a
+        // stall for each tick.
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
     }

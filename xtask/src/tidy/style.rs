@@ -47,6 +47,7 @@ pub(super) fn check(place: &str, source: &Source) -> Vec<Finding> {
     }
     findings.extend(long_functions(place, source));
     findings.extend(long_lines(place, source));
+    findings.extend(unreasoned_limits(place, source));
     findings.extend(words(place, &source.code, &WORDS_IN_CODE));
     findings.extend(words(place, &source.comments, &WORDS_IN_COMMENTS));
     findings
@@ -90,6 +91,45 @@ fn long_lines(place: &str, source: &Source) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A limit says its reason in a comment above it, and so does what seems to have no limit. Lines
+/// that follow one another share their reason.
+fn unreasoned_limits(place: &str, source: &Source) -> Vec<Finding> {
+    if is_test_file(place) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    let mut has_reason = false;
+    let layers = source.code.lines().zip(source.comments.lines());
+    for (n, (code, comment)) in layers.take(source.lines_without_tests()).enumerate() {
+        has_reason |= !comment.trim().is_empty();
+        let limit = limit_of(code);
+        if let Some(name) = limit.filter(|_| !has_reason) {
+            let what = format!("`{name}` without a comment that says why");
+            findings.push(Finding::new(format!("{place}:{}", n + 1), what));
+        }
+        let code = code.trim();
+        let is_comment = code.is_empty() && !comment.trim().is_empty();
+        let goes_on = limit.is_some() || code.starts_with("#[") || has_word(code, "const");
+        has_reason &= goes_on || is_comment;
+    }
+    findings
+}
+
+/// The limit that a line of code names: a `const` that ends in `_MAX` or is a duration, or a queue
+/// without a bound.
+fn limit_of(code: &str) -> Option<&str> {
+    const UNBOUNDED: &str = "unbounded_channel";
+    if has_word(code, UNBOUNDED) && !code.trim_start().starts_with("use ") {
+        return Some(UNBOUNDED);
+    }
+    let words = code.trim_start().trim_start_matches("pub").trim_start();
+    let words =
+        words.strip_prefix('(').and_then(|rest| rest.split_once(") ")).map_or(words, |w| w.1);
+    let (name, kind) = words.strip_prefix("const ")?.split_once(':')?;
+    let is_limit = name.ends_with("_MAX") || kind.trim_start().starts_with("Duration");
+    is_limit.then_some(name)
 }
 
 /// Findings for each of `forbidden` that stands as a word of its own in a layer of the source.
@@ -140,6 +180,23 @@ mod tests {
         assert_eq!(found("crates/a/src/b/c/d/e.rs", "//! Header.\n"), [""; 0]);
         let deep = found("crates/a/src/b/c/d/e/f.rs", "//! Header.\n");
         assert_eq!(deep, ["crates/a/src/b/c/d/e/f.rs: 4 folders under src, at most 3"]);
+    }
+
+    #[test]
+    fn a_limit_without_a_reason_is_found_and_a_reason_may_serve_the_next_line() {
+        let found = |text: &str| found("crates/a/src/b.rs", &format!("//! Header.\n\n{text}"));
+        for limit in [
+            "const A_MAX: usize = 1;",
+            "pub(crate) const A_MAX: usize = 1;",
+            "pub const WAIT: Duration = Duration::ZERO;",
+            "fn a() { let (a, b) = unbounded_channel(); }",
+        ] {
+            assert_eq!(found(&format!("{limit}\n")).len(), 1, "{limit}");
+            assert_eq!(found(&format!("/// Why.\n{limit}\n{limit}\n")), [""; 0], "{limit}");
+            assert_eq!(found(&format!("/// Why.\n#[cfg(unix)]\n{limit}\n")), [""; 0], "{limit}");
+            assert_eq!(found(&format!("// Of others.\n\n{limit}\n")).len(), 1, "{limit}");
+        }
+        assert_eq!(found("const A: usize = 1;\nconst fn a_MAX(a: u8) {}\n"), [""; 0]);
     }
 
     #[test]

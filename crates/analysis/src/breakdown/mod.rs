@@ -99,14 +99,29 @@ impl Breakdown {
 }
 
 impl Account {
-    /// Accounts of all attempts of `trace`; one that is alive ends at the journal's last record.
+    /// Accounts of all attempts of `trace`; one that is alive ends at the journal's last record,
+    /// and is lost from its last sign of life on.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
+        Self::with(trace, false)
+    }
+
+    /// The same while the run goes on. An attempt that is alive is not lost: from when nothing but
+    /// the reply of its present command is missing, up to the journal's last record, its time is
+    /// unaccounted, in that command's state, until the reply tells where it went.
+    #[must_use]
+    pub fn of_running(trace: &Trace) -> Self {
+        Self::with(trace, true)
+    }
+
+    fn with(trace: &Trace, is_live: bool) -> Self {
         let breaks = coordinator_breaks(trace);
         let attempts = trace.attempts().iter();
         Self {
             attempts: attempts
-                .map(|(launch, attempt)| (*launch, AttemptAccount::of(trace, attempt, &breaks)))
+                .map(|(launch, attempt)| {
+                    (*launch, AttemptAccount::of(trace, attempt, &breaks, is_live))
+                })
                 .collect(),
             coordinator_faults: breaks
                 .iter()
@@ -163,12 +178,12 @@ impl Account {
 }
 
 impl AttemptAccount {
-    fn of(trace: &Trace, attempt: &Attempt, breaks: &[Break]) -> Self {
+    fn of(trace: &Trace, attempt: &Attempt, breaks: &[Break], is_live: bool) -> Self {
         let milestones = Milestones::of(attempt, trace.last());
         let clock = AttemptClock::of(trace, attempt, breaks);
         let mut ledger = Ledger::new(attempt, &clock);
         ledger.outside(&milestones);
-        for stretch in stretches(attempt, &milestones, &clock) {
+        for stretch in stretches(attempt, &milestones, &clock, is_live) {
             ledger.stretch((stretch.from, stretch.to), &stretch.kind);
         }
         let Ledger { mut breakdown, visits, impossible, .. } = ledger;
@@ -234,14 +249,13 @@ impl<'a> Ledger<'a> {
             Kind::Wait => self.put(Category::Wait, None, length),
             Kind::Coordinator => self.put(Category::Coordinator, None, length),
             Kind::Lost(command) => self.put(Category::Lost, *command, length),
+            Kind::Open(command) => self.leave(*command, length),
             Kind::Window(window) => {
                 let account = window::account(self.attempt, window, (from, to), self.clock);
                 for ((category, command), ns) in &account.cells {
                     self.put(*category, *command, *ns);
                 }
-                self.breakdown.split.unaccounted_ns += account.unaccounted_ns;
-                let visit = self.visit(account.only);
-                self.visits.entry(visit).or_default().unaccounted_ns += account.unaccounted_ns;
+                self.leave(account.only, account.unaccounted_ns);
                 self.breakdown.network_bounds_ns.0 += account.network_bounds_ns.0;
                 self.breakdown.network_bounds_ns.1 += account.network_bounds_ns.1;
                 self.breakdown.fitted_windows += u64::from(account.is_fitted);
@@ -264,6 +278,13 @@ impl<'a> Ledger<'a> {
                 self.breakdown.get_ns += ns;
             }
         }
+    }
+
+    /// Leaves `ns` unaccounted.
+    fn leave(&mut self, command: Option<CommandId>, ns: u128) {
+        self.breakdown.split.unaccounted_ns += ns;
+        let visit = self.visit(command);
+        self.visits.entry(visit).or_default().unaccounted_ns += ns;
     }
 
     fn visit(&self, command: Option<CommandId>) -> Option<Visit> {

@@ -21,6 +21,20 @@ pub(crate) enum Kind {
     Coordinator,
     /// After the last that was heard; with the command that never replied.
     Lost(Option<CommandId>),
+    /// The same while the run goes on: where it went will be told by the command's reply.
+    Open(Option<CommandId>),
+}
+
+/// Where a window's commands reach beyond it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cut {
+    /// Nowhere.
+    #[default]
+    None,
+    /// They were answered after the session's end: `quit` was sent meanwhile.
+    AtEnd,
+    /// They were sent before the session's begin, which only a damaged journal tells.
+    AtStart,
 }
 
 /// Commands that were outstanding together.
@@ -30,8 +44,8 @@ pub(crate) struct Window {
     pub(crate) answered: Vec<CommandId>,
     /// Commands that did not reply before the session's end or the loss.
     pub(crate) unanswered: Vec<CommandId>,
-    /// Whether a command reaches beyond it.
-    pub(crate) is_cut: bool,
+    /// Where a command reaches beyond it.
+    pub(crate) cut: Cut,
     /// Whether a clock broke within it.
     pub(crate) is_broken: bool,
 }
@@ -54,14 +68,18 @@ struct Span {
     epoch: Option<usize>,
 }
 
-/// The stretches of the session of `attempt`, from hello to quit without gap.
+/// The stretches of the session of `attempt`, from hello to quit without gap. `is_live`: the run
+/// goes on, so that an attempt without an end is not lost, only not yet known.
 pub(crate) fn stretches(
     attempt: &Attempt,
     milestones: &Milestones,
     clock: &AttemptClock,
+    is_live: bool,
 ) -> Vec<Stretch> {
     let (hello, quit) = (milestones.hello, milestones.quit);
-    let loss = loss(attempt, hello, quit);
+    let is_open = is_live && attempt.ended.is_none();
+    // Who awaits no reply may be silent.
+    let loss = loss(attempt, hello, quit).filter(|(_, command)| !is_open || command.is_some());
     let sound = loss.as_ref().map_or(quit, |(from, _)| *from);
     let waits = waits(attempt, quit);
     let mut out = Vec::new();
@@ -75,7 +93,8 @@ pub(crate) fn stretches(
     if let Some((from, command)) = loss
         && from < quit
     {
-        out.push(Stretch { from, to: quit, kind: Kind::Lost(command) });
+        let kind = if is_open { Kind::Open(command) } else { Kind::Lost(command) };
+        out.push(Stretch { from, to: quit, kind });
     }
     out
 }
@@ -165,7 +184,12 @@ impl Window {
             return;
         }
         self.answered.push(span.id);
-        self.is_cut |= span.t0 < from || span.to > to;
+        let cut = match (span.t0 < from, span.to > to) {
+            (true, _) => Cut::AtStart,
+            (false, true) => Cut::AtEnd,
+            (false, false) => Cut::None,
+        };
+        self.cut = self.cut.max(cut);
         self.is_broken |= span.epoch.is_none();
     }
 }

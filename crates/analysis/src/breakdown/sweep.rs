@@ -5,7 +5,7 @@
 //! of the highest precedence among what goes on wins; of several commands with it the one of the
 //! first lane, then of the lowest id. A step may say where its command's own time (a run's user
 //! phase, a transfer) counts; what the worker does around it stays overhead. A background command
-//! counts where no other is outstanding.
+//! counts where no other is outstanding. What comes after a limit does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +16,20 @@ use crate::fold::{Command, ReplyFacts};
 
 /// Nanoseconds of W by category and command; a stall between commands has none.
 pub(crate) type Cells = BTreeMap<(Category, Option<CommandId>), u128>;
+
+/// Where a sweep ends, whichever comes first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    /// At this instant of W.
+    pub(crate) until: WTime,
+    /// When the cells sum to this, in nanoseconds.
+    pub(crate) most_ns: u128,
+}
+
+impl Limit {
+    /// Nothing is left out.
+    pub(crate) const NONE: Self = Self { until: WTime::from_ns(u64::MAX), most_ns: u128::MAX };
+}
 
 /// What wins at an instant: the least of these. Background commands come last.
 type Rank = (bool, Category, usize, CommandId);
@@ -36,7 +50,11 @@ struct Job<'a> {
 }
 
 /// The cells of one window. O(n log n) in commands, phases and stalls.
-pub(crate) fn sweep(commands: &[(CommandId, &Command)], stalls: &[(WTime, WTime)]) -> Cells {
+pub(crate) fn sweep(
+    commands: &[(CommandId, &Command)],
+    stalls: &[(WTime, WTime)],
+    limit: Limit,
+) -> Cells {
     let lanes: BTreeSet<&[u32]> = commands.iter().map(|(_, command)| command.lane()).collect();
     let lanes: BTreeMap<&[u32], usize> =
         lanes.into_iter().enumerate().map(|(place, lane)| (lane, place)).collect();
@@ -59,7 +77,7 @@ pub(crate) fn sweep(commands: &[(CommandId, &Command)], stalls: &[(WTime, WTime)
         let foreground = |job: &&Job<'_>| job.lane == lane && !job.command.is_background();
         waiting(jobs.iter().filter(foreground), &mut pieces);
     }
-    win(&pieces, &within_hull(&jobs, stalls))
+    win(&pieces, &within_hull(&jobs, stalls), limit)
 }
 
 /// The parts of `stalls` between the first a and the last b.
@@ -153,8 +171,8 @@ fn waiting<'a>(jobs: impl Iterator<Item = &'a Job<'a>>, pieces: &mut Vec<Piece>)
     }
 }
 
-/// Goes along W from edge to edge and gives each stretch to who wins it.
-fn win(pieces: &[Piece], stalls: &[(u64, u64)]) -> Cells {
+/// Goes along W from edge to edge, up to the limit, and gives each stretch to who wins it.
+fn win(pieces: &[Piece], stalls: &[(u64, u64)], limit: Limit) -> Cells {
     let mut edges: Vec<(u64, Option<Rank>, bool)> = Vec::new();
     for piece in pieces {
         edges.push((piece.from, Some(piece.rank), true));
@@ -167,12 +185,14 @@ fn win(pieces: &[Piece], stalls: &[(u64, u64)]) -> Cells {
     edges.sort_unstable();
     let mut active: BTreeMap<Option<Rank>, i64> = BTreeMap::new();
     let mut cells = Cells::new();
-    let mut at = 0;
+    let (mut at, mut left) = (0, limit.most_ns);
     for (time, what, begins) in edges {
-        if at < time
+        let length = u128::from(time.min(limit.until.ns).saturating_sub(at)).min(left);
+        if length > 0
             && let Some(key) = winner(&active)
         {
-            *cells.entry(key).or_default() += u128::from(time - at);
+            *cells.entry(key).or_default() += length;
+            left -= length;
         }
         at = time;
         let count = active.entry(what).or_default();

@@ -6,8 +6,8 @@ use musec_trace::{CTime, CommandId};
 
 use super::apportion::apportion;
 use super::category::Category;
-use super::session::Window;
-use super::sweep::{Cells, sweep};
+use super::session::{Cut, Window};
+use super::sweep::{Cells, Limit, sweep};
 use crate::clocks::AttemptClock;
 use crate::fold::{Attempt, Command};
 
@@ -32,8 +32,10 @@ pub(crate) struct WindowAccount {
 ///
 /// Busy time B, measured on W, has bounds on C ([`bounds`]) and is no longer than the window, L.
 /// The value nearest to B that both allow is taken. If even the least is above L, the window is
-/// unaccounted, with a fault; unless it is cut, where commands reach beyond it by an amount that
-/// nobody knows: then they are fitted, and network may be anything.
+/// unaccounted, with a fault. Of a window that the session's end cuts, B is what was measured up
+/// to there ([`measure`]). Commands sent before the hello, which only a damaged journal has, reach
+/// beyond their window by an amount that nobody knows: they are fitted, and network may be
+/// anything.
 pub(crate) fn account(
     attempt: &Attempt,
     window: &Window,
@@ -48,10 +50,9 @@ pub(crate) fn account(
     }
     let commands: Vec<(CommandId, &Command)> =
         window.answered.iter().filter_map(|id| Some((*id, attempt.commands.get(id)?))).collect();
-    account.cells = sweep(&commands, &attempt.stalls);
+    let (cells, (least, most)) = measure(attempt, window, &commands, (from, to), clock);
+    account.cells = cells;
     let busy: u128 = account.cells.values().sum();
-    let (least, most) =
-        if window.is_cut { (0, length) } else { bounds(busy, &commands, window, clock) };
     if least > length && busy > length {
         account.cells.clear();
         account.unaccounted_ns = length;
@@ -72,21 +73,59 @@ pub(crate) fn account(
     account
 }
 
-/// Bounds of busy time on C: [B⁻, B⁺] ([`Rate::least_on_c`], [`Rate::most_on_c`]); of a command
-/// that alone made the window, and thus was busy from a to b without pause, narrowed by where all
-/// exchanges of the epoch let a and b lie.
+/// Busy time as measured on W, and its bounds on C.
+///
+/// Where the session's end cuts the window, the worker's clock stood between two W times then, by
+/// all exchanges of the epoch (that of `quit` itself among them). What was measured is clipped at
+/// the later one, or where the most that C allows is reached, but no earlier than at the earlier
+/// one: the nearest to all that was measured.
+fn measure(
+    attempt: &Attempt,
+    window: &Window,
+    commands: &[(CommandId, &Command)],
+    (from, to): (CTime, CTime),
+    clock: &AttemptClock,
+) -> (Cells, (u128, u128)) {
+    let length = u128::from(to.since(from));
+    let measured = |limit| {
+        let cells = sweep(commands, &attempt.stalls, limit);
+        let busy: u128 = cells.values().sum();
+        (cells, busy)
+    };
+    let epoch = window.answered.first().and_then(|id| clock.epoch_of(*id));
+    let stood = epoch.and_then(|epoch| clock.stood(epoch, to));
+    let (earlier, later) = match (window.cut, stood) {
+        (Cut::None, _) => {
+            let (cells, busy) = measured(Limit::NONE);
+            return (cells, bounds((busy, busy), commands, window, clock, to));
+        }
+        (Cut::AtEnd, Some(stood)) => stood,
+        (Cut::AtStart, _) | (Cut::AtEnd, None) => return (measured(Limit::NONE).0, (0, length)),
+    };
+    let (_, surely) = measured(Limit { until: earlier, ..Limit::NONE });
+    let (_, perhaps) = measured(Limit { until: later, ..Limit::NONE });
+    let (least, most) = bounds((surely, perhaps), commands, window, clock, to);
+    let limit = Limit { until: later, most_ns: most.min(length).max(surely) };
+    (measured(limit).0, (least, most))
+}
+
+/// Bounds on C of busy time that is between `least` and `most` on W: [B⁻, B⁺]
+/// ([`Rate::least_on_c`], [`Rate::most_on_c`]); of a command that alone made the window, and thus
+/// was busy from a to b without pause, narrowed by where all exchanges of the epoch let a and b
+/// lie. `to` (C) ends the window.
 ///
 /// [`Rate::least_on_c`]: crate::clocks::Rate::least_on_c
 /// [`Rate::most_on_c`]: crate::clocks::Rate::most_on_c
 fn bounds(
-    busy: u128,
+    (least, most): (u128, u128),
     commands: &[(CommandId, &Command)],
     window: &Window,
     clock: &AttemptClock,
+    to: CTime,
 ) -> (u128, u128) {
-    let (least, most) = (clock.rate().least_on_c(busy), clock.rate().most_on_c(busy));
+    let (least, most) = (clock.rate().least_on_c(least), clock.rate().most_on_c(most));
     let alone = match (commands, window.unanswered.as_slice()) {
-        ([(id, command)], []) => clock.busy_bounds(*id, command),
+        ([(id, command)], []) => clock.busy_bounds(*id, command, to),
         _ => None,
     };
     let Some((shortest, longest)) = alone else {

@@ -175,4 +175,36 @@ impl Epoch {
             .min();
         (low, high)
     }
+
+    /// The W times whose [`position`](Self::position) holds `c`, least and most: what the clock may
+    /// have shown then. A side that no exchange bounds is the end of all stamps. Exchanges that
+    /// contradict one another within ε give the W times in between. O(log n), 128 positions.
+    #[must_use]
+    pub fn stood(&self, c: CTime) -> (WTime, WTime) {
+        let c = i128::from(c.ns);
+        let position = |ns: u64| self.position(WTime::from_ns(ns));
+        // Both sides of a position grow with W.
+        let least = first(|ns| position(ns).1.is_none_or(|high| high >= c));
+        let beyond = first(|ns| position(ns).0.is_some_and(|low| low > c));
+        let least = least.unwrap_or(u64::MAX);
+        let most = beyond.map_or(u64::MAX, |beyond| beyond.saturating_sub(1));
+        (WTime::from_ns(least.min(most)), WTime::from_ns(least.max(most)))
+    }
+}
+
+/// The first number from which on `holds` is true; `None` if it never is.
+fn first(holds: impl Fn(u64) -> bool) -> Option<u64> {
+    if !holds(u64::MAX) {
+        return None;
+    }
+    let (mut low, mut high) = (0, u64::MAX);
+    while low < high {
+        let middle = low.midpoint(high);
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(high)
 }

@@ -163,16 +163,23 @@ impl AttemptClock {
         })
     }
 
-    /// The least and the most, in nanoseconds of C, between a and b of command `id`, by where all
-    /// exchanges of its epoch let them lie. `None` if it has no epoch. O(log n).
+    /// The least and the most, in nanoseconds of C, between a and b of command `id` and before
+    /// `until` (C), by where all exchanges of its epoch let them lie. `None` if it has no epoch.
+    /// O(log n).
     #[must_use]
-    pub fn busy_bounds(&self, id: CommandId, command: &Command) -> Option<(u64, u64)> {
+    pub fn busy_bounds(
+        &self,
+        id: CommandId,
+        command: &Command,
+        until: CTime,
+    ) -> Option<(u64, u64)> {
         let (t0, reply) = (command.t0?, command.reply.as_ref()?);
         let epoch = self.epochs.get(self.epoch_of(id)?)?;
         let causal = (t0, reply.t3.max(t0));
         let a = narrowed(causal, epoch.position(reply.stamps.received));
         let b = narrowed(causal, epoch.position(reply.stamps.encoded));
-        Some((b.0.since(a.1), b.1.since(a.0)))
+        let least = b.0.min(until).since(a.1.min(until));
+        Some((least, b.1.min(until).since(a.0.min(until))))
     }
 
     /// Where `w` of the given epoch lies on C; see [`Epoch::position`]. `None` if there is no such
@@ -180,6 +187,13 @@ impl AttemptClock {
     #[must_use]
     pub fn position(&self, epoch: usize, w: WTime) -> Option<(Option<i128>, Option<i128>)> {
         self.epochs.get(epoch).map(|epoch| epoch.position(w))
+    }
+
+    /// Between which two W times the worker's clock stood at `c` (C), by all exchanges of the
+    /// given epoch; see [`Epoch::stood`]. `None` if there is no such epoch.
+    #[must_use]
+    pub fn stood(&self, epoch: usize, c: CTime) -> Option<(WTime, WTime)> {
+        self.epochs.get(epoch).map(|epoch| epoch.stood(c))
     }
 
     /// Reads exchanges in the order of t3 and opens an epoch at each break.

@@ -1,8 +1,8 @@
 //! One record into the fold.
 
 use musec_trace::{
-    CTime, CommandId, Event, Joined, LaunchId, Queued, Record, Reply, RunStarted, Sample, StateId,
-    WaveId, WorkerId,
+    CTime, CommandId, Event, Failure, Joined, LaunchId, Queued, Record, Reply, RunStarted, Sample,
+    StateId, WaveId, WorkerId,
 };
 
 use super::{
@@ -30,7 +30,7 @@ impl Trace {
                 wave.skipped.get_or_insert_with(|| reason.clone());
             }
             Event::Printed { launch, text } => self.print(at, *launch, text),
-            Event::Failure(failure) => self.failures.push((at, (**failure).clone())),
+            Event::Failure(failure) => self.fail(at, failure),
             Event::Sample(sample) => self.sample(at, sample),
             Event::Cancelled { cause } => {
                 self.cancelled.get_or_insert_with(|| (at, cause.clone()));
@@ -158,7 +158,24 @@ impl Trace {
         }
     }
 
+    fn fail(&mut self, at: CTime, failure: &Failure) {
+        let attempt = self.attempts.get(&failure.launch);
+        let command = |id| attempt.and_then(|attempt| attempt.commands.get(&id));
+        if let Some(id) = failure.command
+            && command(id).is_some_and(|command| command.reply.is_none())
+        {
+            self.unheard.insert((failure.launch, id), self.failures.len());
+        }
+        self.failures.push((at, failure.clone()));
+    }
+
     fn replied(&mut self, launch: LaunchId, t3: CTime, reply: &Reply) {
+        // Whose time was over replies when it was killed: its last lines come after the failure.
+        if let Some(place) = self.unheard.remove(&(launch, reply.id))
+            && let Some((_, failure)) = self.failures.get_mut(place)
+        {
+            failure.output = reply.last_output();
+        }
         let mut began = None;
         self.note(launch, |attempt| began = attempt.reply(t3, reply));
         if let Some(t0) = began {

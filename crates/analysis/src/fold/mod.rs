@@ -13,8 +13,8 @@ mod live;
 use std::collections::BTreeMap;
 
 use musec_trace::{
-    AttemptOutcome, CTime, Failure, LaunchId, RunStarted, RunStatus, Sample, StateId, WaveId,
-    WorkerId,
+    AttemptOutcome, CTime, CommandId, Failure, LaunchId, RunStarted, RunStatus, Sample, StateId,
+    WaveId, WorkerId,
 };
 
 pub use attempt::{Attempt, Command, Ended, Given, Pulse, QueuedFacts, ReplyFacts, Stamps, Wait};
@@ -30,6 +30,8 @@ pub struct Trace {
     attempts: BTreeMap<LaunchId, Attempt>,
     workers: BTreeMap<WorkerId, Worker>,
     failures: Vec<(CTime, Failure)>,
+    /// Places in `failures` of those whose command has not replied yet.
+    unheard: BTreeMap<(LaunchId, CommandId), usize>,
     prints: Vec<Print>,
     samples: Vec<SamplePoint>,
     last_sample: Option<Box<Sample>>,

@@ -73,9 +73,18 @@ pub fn run_row(trace: &Trace, liveness: RunLiveness) -> RunRow {
     }
 }
 
-/// Where the run's time went. `account` must be of the same trace.
+/// Where the run's time went. `account` must be of the same trace. A run that goes on, of which
+/// [`Account::of`] says what it would be if it ended here, is accounted anew, as
+/// [`Account::of_running`].
 #[must_use]
 pub fn report(trace: &Trace, account: &Account, liveness: RunLiveness) -> Report {
+    match liveness {
+        RunLiveness::Running => arrange(trace, &Account::of_running(trace), liveness),
+        RunLiveness::NotRunning => arrange(trace, account, liveness),
+    }
+}
+
+fn arrange(trace: &Trace, account: &Account, liveness: RunLiveness) -> Report {
     let RunRow { run, job, launcher, status, started_wall_ns, makespan_ns, workers, attempts } =
         run_row(trace, liveness);
     let total = account.total();

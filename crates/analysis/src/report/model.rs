@@ -392,7 +392,7 @@ pub struct SlowWorker {
     /// How long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_command_ns: Option<u64>,
-    /// The category that took most.
+    /// The category that took most; `unaccounted` if that is more than any.
     pub main_category: &'static str,
     /// Where its time went.
     pub categories: Categories,
@@ -421,6 +421,9 @@ pub struct FailureReport {
     pub error: String,
     /// The last lines of output; bytes that are no UTF-8 are replaced.
     pub output: String,
+    /// How much the command wrote in all; absent if there was none, or it never replied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_bytes: Option<u64>,
     /// When it was recorded, C.
     pub at_ns: u64,
 }

@@ -192,7 +192,9 @@ fn view_error(command: &Command) -> Option<f64> {
 pub(super) fn failures(trace: &Trace) -> Vec<FailureReport> {
     let rows = trace.failures().iter().map(|(at, failure)| {
         let attempt = trace.attempts().get(&failure.launch);
-        let command = failure.command.and_then(|id| attempt?.commands.get(&id)?.queued.as_ref());
+        let command = failure.command.and_then(|id| attempt?.commands.get(&id));
+        let reply = command.and_then(|command| command.reply.as_ref());
+        let command = command.and_then(|command| command.queued.as_ref());
         FailureReport {
             worker: attempt.map(|attempt| attempt.worker.0),
             attempt: attempt.map(|attempt| attempt.number.0),
@@ -202,6 +204,7 @@ pub(super) fn failures(trace: &Trace) -> Vec<FailureReport> {
             arguments: command.map(arguments).unwrap_or_default(),
             error: failure.error.clone(),
             output: text(&failure.output),
+            output_bytes: reply.map(|reply| reply.stdout_bytes.saturating_add(reply.stderr_bytes)),
             at_ns: at.ns,
         }
     });
@@ -213,14 +216,17 @@ pub(super) fn arguments(queued: &crate::fold::QueuedFacts) -> Vec<String> {
     queued.arguments.iter().map(|argument| text(argument)).collect()
 }
 
-/// The job's answer.
+/// The job's answer, in order of workers, of each in order of time.
 pub(super) fn prints(trace: &Trace) -> Vec<PrintReport> {
     let rows = trace.prints().iter().map(|print| PrintReport {
         worker: trace.attempts().get(&print.launch).map(|attempt| attempt.worker.0),
         at_ns: print.at.ns,
         text: text(&print.text),
     });
-    rows.collect()
+    let mut rows: Vec<PrintReport> = rows.collect();
+    // They were recorded in order of time, and sorting is stable.
+    rows.sort_by_key(|print| print.worker);
+    rows
 }
 
 /// All stalls, in order of attempts.

@@ -8,7 +8,7 @@ use super::model::{
     BreakdownReport, Evenness, LongItem, SLOWEST_WORKERS_MAX, SlowWorker, WaveReport,
 };
 use super::worker_counts;
-use crate::breakdown::{Account, AttemptAccount, Category};
+use crate::breakdown::{Account, AttemptAccount, Category, Split};
 use crate::fold::{Attempt, Trace};
 use crate::quantile::{Quantiles, nearest_rank};
 
@@ -96,6 +96,15 @@ pub(super) fn slowest(trace: &Trace, account: &Account) -> Vec<SlowWorker> {
     rows.collect()
 }
 
+/// The category with the most time, of equal ones the first; `unaccounted` if that is more.
+fn main_category(split: &Split) -> &'static str {
+    let first_largest = |best: (Category, u128), next: (Category, u128)| {
+        if next.1 > best.1 { next } else { best }
+    };
+    let (category, most) = split.categories.iter().fold((Category::User, 0), first_largest);
+    if split.unaccounted_ns > most { "unaccounted" } else { category.name() }
+}
+
 fn slow(trace: &Trace, attempt: &Attempt, account: &AttemptAccount) -> SlowWorker {
     let mut states: BTreeMap<StateId, u128> = BTreeMap::new();
     for (visit, split) in &account.visits {
@@ -111,9 +120,6 @@ fn slow(trace: &Trace, attempt: &Attempt, account: &AttemptAccount) -> SlowWorke
     });
     let command = commands.max_by_key(|(length, _)| *length);
     let categories = account.breakdown.split.categories;
-    let first_largest = |best: (Category, u128), next: (Category, u128)| {
-        if next.1 > best.1 { next } else { best }
-    };
     SlowWorker {
         worker: attempt.worker.0,
         attempt: attempt.number.0,
@@ -124,7 +130,7 @@ fn slow(trace: &Trace, attempt: &Attempt, account: &AttemptAccount) -> SlowWorke
         main_state_ns: main.map(|(_, ns)| ns),
         main_command: command.map(|(_, name)| name.to_owned()),
         main_command_ns: command.map(|(length, _)| length),
-        main_category: categories.iter().fold((Category::User, 0), first_largest).0.name(),
+        main_category: main_category(&account.breakdown.split),
         categories,
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) trip_ns: u64,
     /// Whether one more command is sent and never replied.
     pub(crate) loses_last_reply: bool,
+    /// Whether quit is sent while a command is outstanding. Not with the one above.
+    pub(crate) is_cancelled: bool,
     pub(crate) jump: Option<Jump>,
 }
 
@@ -155,14 +157,17 @@ pub(crate) fn life(plan: &Plan) -> Life {
     let tcp = accepted + dice.within(0, 50 * MS);
     let encoded = tcp + dice.within(1, 20 * MS);
     let joined = encoded + dice.within(1, plan.trip_ns);
-    let jobs = jobs(&mut dice, plan, joined);
+    let mut jobs = jobs(&mut dice, plan, joined);
+    let cancel = plan.is_cancelled.then(|| cancel(&mut dice, plan, &mut jobs));
     let last = jobs.last().map_or(joined, |job| job.way.t3);
     let lost_at = plan.loses_last_reply.then(|| last + dice.within(1, 5 * MS));
-    let quit = match lost_at {
-        Some(lost) => lost + dice.within(1_000 * MS, 20_000 * MS),
-        None => last + dice.within(1, 5 * MS),
+    let quit = match (lost_at, cancel) {
+        (Some(lost), _) => lost + dice.within(1_000 * MS, 20_000 * MS),
+        (None, Some(way)) => way.t0,
+        (None, None) => last + dice.within(1, 5 * MS),
     };
-    let end = if lost_at.is_some() { quit } else { quit + dice.within(1, 50 * MS) };
+    let heard = cancel.map_or(quit, |way| way.t3);
+    let end = if lost_at.is_some() { quit } else { heard + dice.within(1, 50 * MS) };
     if let Some(jump) = plan.jump {
         clock.jump = Some((jump_at(&mut dice, &jobs, jump), jump));
     }
@@ -180,6 +185,10 @@ pub(crate) fn life(plan: &Plan) -> Life {
     });
     if lost.is_none() {
         log.send(0, jobs.len() as u64, "quit", quit, quit);
+    }
+    if let Some(way) = cancel.filter(|_| dice.one_in(2)) {
+        let stamps = [way.a, way.a, way.b, way.b].map(|at| clock.stamp(at));
+        log.reply(0, way.t3, reply(jobs.len() as u64, stamps, &[]));
     }
     let outcome = if lost.is_some() { AttemptOutcome::Lost } else { AttemptOutcome::Done };
     log.end(0, end, joined, outcome);
@@ -234,6 +243,25 @@ fn jobs(dice: &mut Dice, plan: &Plan, joined: u64) -> Vec<Job> {
         t = t3;
     }
     jobs
+}
+
+/// Quit's way, sent while one of the commands is outstanding; those after it are not sent.
+fn cancel(dice: &mut Dice, plan: &Plan, jobs: &mut Vec<Job>) -> Exchange {
+    let place = usize::try_from(dice.next()).expect("64 bit") % jobs.len();
+    let way = jobs[place].way;
+    // Just after it was sent, just before its reply is read, or anywhere in between.
+    let t0 = match dice.within(0, 3) {
+        0 => way.t0 + dice.within(1, plan.trip_ns),
+        1 => way.t3.saturating_sub(dice.within(1, plan.trip_ns)),
+        _ => dice.within(way.t0 + 1, way.t3 - 1),
+    };
+    let t0 = t0.clamp(way.t0 + 1, way.t3 - 1);
+    jobs.retain(|job| job.way.t0 < t0);
+    let last = |at: fn(&Exchange) -> u64| jobs.iter().map(|job| at(&job.way)).max().unwrap_or(0);
+    let a = (t0 + dice.within(1, plan.trip_ns)).max(last(|way| way.a) + 1);
+    let b = a.max(last(|way| way.b)) + dice.within(1, MS);
+    let t3 = (b + dice.within(1, plan.trip_ns)).max(last(|way| way.t3) + 1);
+    Exchange { t0, a, b, t3 }
 }
 
 /// A command's service from `s` on.
@@ -408,7 +436,7 @@ fn sweep(jobs: &[Job], from: u64, to: u64) -> BTreeMap<Category, u64> {
     edges.sort_unstable();
     edges.dedup();
     let mut truth = BTreeMap::new();
-    for pair in edges.windows(2) {
+    for pair in edges.windows(2).filter(|pair| pair[1] <= to) {
         let is_in = |from: u64, to: u64| from <= pair[0] && pair[1] <= to;
         let category = if windows.iter().any(|(from, to)| is_in(*from, *to)) {
             let busy = pieces.iter().filter(|(_, from, to)| is_in(*from, *to));

@@ -1,11 +1,13 @@
 //! Reading a job file, for every command that takes one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use musec_core::job::{Options, parse};
+use musec_core::limits::JOB_BYTES_MAX;
 use musec_core::{Items, Look, Program, csv_header};
 use musec_protocol::Place;
 
@@ -33,8 +35,7 @@ pub(crate) struct Beside<'a> {
 
 pub(crate) fn read(path: &Path, beside: &Beside<'_>) -> Result<Job, CliError> {
     let read_error = |source| CliError::Read { path: path.to_owned(), source };
-    let bytes = std::fs::read(path).map_err(read_error)?;
-    let text = String::from_utf8(bytes).map_err(|_| CliError::NotText { path: path.to_owned() })?;
+    let text = read_text(path)?;
     let absolute = std::path::absolute(path).map_err(read_error)?;
     let folder = absolute.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
     let inputs = beside.inputs.map(std::path::absolute).transpose().map_err(read_error)?;
@@ -57,17 +58,34 @@ pub(crate) fn read(path: &Path, beside: &Beside<'_>) -> Result<Job, CliError> {
     }
 }
 
-/// Columns of the tables that items are made of and that can be read before the run. What cannot
-/// be read, or is no table, is told when the wave begins.
-fn csv_headers(program: &Program, folder: &Path) -> BTreeMap<String, Vec<String>> {
+/// The file's text. Of one that is longer than a job file may be only as much as shows that: it may
+/// be a device without an end.
+fn read_text(path: &Path) -> Result<String, CliError> {
+    let read_error = |source| CliError::Read { path: path.to_owned(), source };
+    let most = u64::try_from(JOB_BYTES_MAX).unwrap_or(u64::MAX);
+    let file = File::open(path).map_err(read_error)?;
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(read_error)?;
+    if bytes.len() > JOB_BYTES_MAX {
+        return Err(CliError::JobTooLong { path: path.to_owned() });
+    }
+    String::from_utf8(bytes).map_err(|_| CliError::NotText { path: path.to_owned() })
+}
+
+/// Columns of the tables that items are made of, or what is wrong with them. What cannot be read
+/// is told when the wave begins.
+fn csv_headers(program: &Program, folder: &Path) -> BTreeMap<String, Result<Vec<String>, String>> {
     let inputs = folder.join(program.inputs.as_deref().unwrap_or("."));
     let tables = program.waves().filter(|(_, wave)| matches!(wave.items, Some(Items::Csv { .. })));
     let headers = tables.filter_map(|(wave, _)| match program.look(wave) {
         Ok(Some(Look::Text { place: Place::Inputs, key })) => {
-            let file = std::fs::File::open(inputs.join(&key)).ok()?;
+            let path = inputs.join(&key);
+            // To open a pipe would wait for its writer.
+            let is_file = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file());
+            let file = is_file.then(|| File::open(path).ok())??;
             let mut text = Vec::new();
             file.take(HEADER_BYTES_MAX).read_to_end(&mut text).ok()?;
-            Some((format!("in:{key}"), csv_header(&text).ok()?))
+            Some((format!("in:{key}"), csv_header(&text)))
         }
         Ok(_) | Err(_) => None,
     });

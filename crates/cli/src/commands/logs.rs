@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::args::{Format, LogsArgs, Places};
 use crate::error::CliError;
 use crate::output::{complain, print, print_json};
-use crate::runs::{Follower, FoundRun, find};
+use crate::runs::{Follower, FoundRun, find, open_regular};
 use crate::terminal::figures::bytes;
 use crate::terminal::look::{Ink, Look};
 use crate::terminal::page::short;
@@ -186,7 +186,7 @@ struct Outputs {
 impl Outputs {
     fn open(run: &FoundRun) -> Result<Self, CliError> {
         let path = run.folder.outputs();
-        match File::open(&path) {
+        match open_regular(&path) {
             Ok(file) => Ok(Self { path, reader: Some(JournalReader::new(file)) }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Ok(Self { path, reader: None })

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use musec_analysis::{Account, show as arrange};
+use musec_analysis::{Account, RunLiveness, show as arrange};
 use musec_trace::WorkerId;
 
 use crate::args::{Format, Places, ShowArgs};
@@ -15,7 +15,10 @@ use crate::terminal::look::Look;
 pub(crate) fn show(places: &Places, args: &ShowArgs) -> Result<ExitCode, CliError> {
     let run = find(&places.runs, &args.run)?;
     let read = run.read()?;
-    let account = Account::of(&read.trace);
+    let account = match read.liveness {
+        RunLiveness::Running => Account::of_running(&read.trace),
+        RunLiveness::NotRunning => Account::of(&read.trace),
+    };
     account.check_conservation().map_err(|error| CliError::Conservation(error.to_string()))?;
     let Some(show) = arrange(&read.trace, &account, WorkerId(args.worker)) else {
         return Err(CliError::NoWorker { run: run.manifest.run, worker: args.worker });

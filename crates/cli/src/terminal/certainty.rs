@@ -1,7 +1,7 @@
 //! How sure the figures are, how the coordinator did, and what is not known.
 
-use musec_analysis::report::{CoordinatorReport, Report};
-use musec_analysis::{format_ns, format_seconds};
+use musec_analysis::report::{CoordinatorReport, Report, Status};
+use musec_analysis::{Category, format_ns, format_seconds};
 
 use super::figures::{bytes, relative};
 use super::look::Ink;
@@ -9,6 +9,9 @@ use super::page::{Page, clean, counted};
 
 /// Above this share of a figure that is shown, in percent, its uncertainty is said aloud.
 const LOUD_PERCENT: f64 = 5.0;
+
+/// A category below this share of the time, in percent, is not worth an alarm however unsure it is.
+const MATTERS_PERCENT: f64 = 0.1;
 
 /// Stalls that are named.
 const STALLS_MAX: usize = 5;
@@ -53,7 +56,8 @@ fn loud(page: &mut Page<'_>, report: &Report) {
     let label = "ATTENTION    ";
     let is_loud = |percent: &f64| *percent > LOUD_PERCENT;
     let network = report.breakdown.network_plus_minus_percent;
-    if network.is_some_and(|percent| is_loud(&percent)) {
+    let matters = report.breakdown.percent_of(Category::Network) >= MATTERS_PERCENT;
+    if matters && network.is_some_and(|percent| is_loud(&percent)) {
         let (least, most) = report.breakdown.network_bounds_ns;
         let text = format!(
             "clocks prove no more than that `network` is between {} and {}; what it is less or \
@@ -65,7 +69,11 @@ fn loud(page: &mut Page<'_>, report: &Report) {
     }
     let unaccounted = report.breakdown.rollup_percent.get("unaccounted").copied();
     if let Some(percent) = unaccounted.filter(is_loud) {
-        let text = format!("{percent:.0} % of the time is unaccounted: see the faults below");
+        let why = match report.status {
+            Status::Running => "commands have not replied yet",
+            Status::Done | Status::Failed | Status::Interrupted => "see the faults below",
+        };
+        let text = format!("{percent:.0} % of the time is unaccounted: {why}");
         page.sentence(Some(Ink::Alert), label, &text);
     }
 }

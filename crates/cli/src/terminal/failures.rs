@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use musec_analysis::Report;
 use musec_analysis::report::FailureReport;
 
-use super::figures::numbers;
+use super::figures::{bytes, numbers};
 use super::look::{Ink, Look};
 use super::page::{Page, clean, short};
 
@@ -89,7 +89,12 @@ fn one(page: &mut Page<'_>, failures: &[&FailureReport]) {
         page.line(&format!("  │ {}", short(line, look.width.saturating_sub(4))));
     }
     if lines.is_empty() && first.command == "run" {
-        page.painted(Ink::Faint, "  it wrote nothing");
+        let text = match first.output_bytes {
+            None => "  what it wrote is not known: it never replied".to_owned(),
+            Some(0) => "  it wrote nothing".to_owned(),
+            Some(size) => format!("  it wrote {}: see `musec logs`", bytes(size.into())),
+        };
+        page.painted(Ink::Faint, &text);
     }
 }
 

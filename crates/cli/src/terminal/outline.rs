@@ -1,7 +1,9 @@
 //! What a job would do: `musec check`.
 
+use std::time::Duration;
+
 use console::{Alignment, pad_str};
-use musec_core::{Outline, OutlineStep, OutlineWave};
+use musec_core::{Outline, OutlineStep, OutlineWave, duration};
 
 use super::look::{Ink, Look};
 use super::page::{Page, clean, counted, short};
@@ -41,18 +43,33 @@ fn write_wave(page: &mut Page<'_>, wave: &OutlineWave) {
     };
     page.heading(&format!("wave {}", clean(&wave.name)), &beside);
     let mut about = vec![match (&wave.workers, &wave.items) {
-        (Some(workers), _) => format!("workers: {}", clean(workers)),
+        (Some(workers), _) => {
+            let when = if wave.workers_at_run_time { ", known at run time" } else { "" };
+            format!("workers: {}{when}", clean(workers))
+        }
         (None, _) => "workers: one an item".to_owned(),
     }];
     about.extend(wave.items.as_ref().map(|items| {
         let when = if wave.items_at_run_time { ", known at run time" } else { "" };
         format!("items: {}{when}", clean(items))
     }));
+    if wave.each {
+        about.push("each as it comes".to_owned());
+    }
     about.extend(wave.at_once.as_ref().map(|count| format!("at once: {}", clean(count))));
-    about.extend(wave.timeout_ms.map(|limit| format!("timeout: {limit} ms")));
+    about.extend(
+        wave.timeout_ms
+            .map(|limit| format!("timeout: {}", duration::in_words(Duration::from_millis(limit)))),
+    );
     page.painted_flow(Ink::Faint, "  ", &about);
     let columns = wave.states.iter().map(|state| console::measure_text_width(state)).max();
-    write_steps(page, &wave.steps, columns.unwrap_or(0), 0);
+    let columns = columns.unwrap_or(0);
+    if !wave.setup.is_empty() {
+        page.line("  once for each worker:");
+        write_steps(page, &wave.setup, columns, 0);
+        page.line("  for each item:");
+    }
+    write_steps(page, &wave.steps, columns, 0);
 }
 
 fn write_steps(page: &mut Page<'_>, steps: &[OutlineStep], state_columns: usize, depth: usize) {
@@ -67,9 +84,11 @@ fn write_steps(page: &mut Page<'_>, steps: &[OutlineStep], state_columns: usize,
         let text = format!("{}{}", condition.unwrap_or_default(), step.text);
         page.line(&format!("{start}{}", short(&text, room)));
         write_steps(page, &step.steps, state_columns, depth + 1);
-        if !step.otherwise.is_empty() {
-            page.line(&format!("  {}  {indent}else", " ".repeat(state_columns)));
-            write_steps(page, &step.otherwise, state_columns, depth + 1);
+        for (name, steps) in [("else", &step.otherwise), ("on_error", &step.on_error)] {
+            if !steps.is_empty() {
+                page.line(&format!("  {}  {indent}{name}", " ".repeat(state_columns)));
+                write_steps(page, steps, state_columns, depth + 1);
+            }
         }
     }
 }

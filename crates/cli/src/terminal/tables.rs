@@ -59,7 +59,7 @@ pub(super) fn commands(page: &mut Page<'_>, report: &Report) {
 
 /// Whether it is one that musec adds to every job, and that did what it should.
 fn is_own(command: &CommandReport) -> bool {
-    matches!(command.command.as_str(), "quit" | "clean")
+    matches!(command.command.as_str(), "quit" | "clean" | "mark")
         && command.failed == 0
         && command.unanswered == 0
 }

@@ -1,7 +1,7 @@
 //! Where the time went: one bar, and the roll-up with what its rows are made of.
 
 use musec_analysis::breakdown::Group;
-use musec_analysis::report::RollupPart;
+use musec_analysis::report::{RollupPart, Status};
 use musec_analysis::{Report, format_seconds};
 
 use super::bar::cells;
@@ -72,10 +72,12 @@ fn rows(report: &Report) -> Vec<Row<'_>> {
         total_ns: breakdown.unaccounted_ns,
         percent: breakdown.rollup_percent.get("unaccounted").copied().unwrap_or(0.0),
         parts: &[],
-        remark: if breakdown.unaccounted_ns == 0 {
-            "every nanosecond has its category"
-        } else {
-            "nothing can be proved of it"
+        remark: match (breakdown.unaccounted_ns, report.status) {
+            (0, _) => "every nanosecond has its category",
+            (_, Status::Running) => "commands that have not replied yet",
+            (_, Status::Done | Status::Failed | Status::Interrupted) => {
+                "nothing can be proved of it"
+            }
         },
     };
     groups.chain([unaccounted]).collect()

@@ -65,6 +65,7 @@ impl Local {
         setup: LocalSetup,
         spawned: mpsc::UnboundedSender<Spawned>,
     ) -> io::Result<Self> {
+        socket_path_fits(&guard_socket(&setup.scratch_root))?;
         make_private_folder(&setup.scratch_root)?;
         let guard = start_guard(&setup)?;
         let (spawner, launches) = std::sync::mpsc::channel::<(LaunchId, String)>();
@@ -153,6 +154,7 @@ impl Local {
             drop(lifeline.write_all(GUARD_ALL_DONE));
         }
         wait_until(GUARD_TIME_MAX, || !matches!(guard.try_wait(), Ok(None))).await;
+        remove_leftovers(&self.setup.scratch_root);
     }
 }
 
@@ -176,6 +178,35 @@ async fn wait_until(limit: Duration, mut reached: impl FnMut() -> bool) {
 
 fn guard_socket(root: &Path) -> PathBuf {
     root.join("guard")
+}
+
+/// Bytes of a socket's path, by the systems' `sockaddr_un` (104 on macOS, 108 on Linux, the zero at
+/// its end included).
+const SOCKET_PATH_BYTES_MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
+
+/// A guard that cannot listen could not clean up: that is known before anything is launched.
+fn socket_path_fits(socket: &Path) -> io::Result<()> {
+    let length = socket.as_os_str().len();
+    if length <= SOCKET_PATH_BYTES_MAX {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "the guard's socket {} would have a path of {length} bytes, the system allows \
+         {SOCKET_PATH_BYTES_MAX}; set TMPDIR to a shorter one",
+        socket.display()
+    )))
+}
+
+/// Removes what a guard that was killed by force could not: its socket and, where nothing else is
+/// in it, the folder. Scratch folders that are to stay, stay.
+fn remove_leftovers(scratch_root: &Path) {
+    for removed in
+        [std::fs::remove_file(guard_socket(scratch_root)), std::fs::remove_dir(scratch_root)]
+    {
+        if let Err(error) = removed {
+            tracing::debug!("{}: {error}", scratch_root.display());
+        }
+    }
 }
 
 fn make_private_folder(path: &Path) -> io::Result<()> {
@@ -239,5 +270,38 @@ fn describe(status: ExitStatus) -> String {
         (Some(code), _) => format!("exited with {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => status.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_no_socket_can_have_is_refused_with_the_cure() {
+        assert!(socket_path_fits(Path::new("/tmp/musec-0123456789abcdef/guard")).is_ok());
+        let long = PathBuf::from("/").join("x".repeat(SOCKET_PATH_BYTES_MAX));
+        let refused = socket_path_fits(&long).expect_err("one byte too many");
+        assert!(refused.to_string().contains("TMPDIR"), "{refused}");
+    }
+
+    #[test]
+    fn leftovers_of_a_killed_guard_are_removed_but_no_scratch_folder() {
+        let place = tempfile::tempdir().expect("temporary folder");
+        let root = place.path().join("root");
+        for kept in [true, false] {
+            std::fs::create_dir_all(&root).expect("made");
+            std::fs::write(guard_socket(&root), "").expect("written");
+            let scratch = root.join("w0.0");
+            if kept {
+                std::fs::create_dir(&scratch).expect("made");
+            }
+            remove_leftovers(&root);
+            assert!(!guard_socket(&root).exists());
+            assert_eq!(root.exists(), kept);
+            if kept {
+                std::fs::remove_dir(&scratch).expect("it was left");
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use musec_protocol::LaunchId;
+use musec_protocol::{LaunchId, Place};
 use musec_trace::{CTime, Event, WaitReason, WaveId};
 use serde_json::Value as Json;
 
@@ -60,6 +60,10 @@ impl Fleet {
 
     fn keys(&self, wave: WaveId, def: &Wave) -> Result<Keys, PlanError> {
         if let Some(glob) = self.program.glob(wave)? {
+            if glob.place == Place::Inputs {
+                let why = "no wave puts inputs, and `each` takes what waves put".to_owned();
+                return Err(PlanError::Glob { pattern: glob.pattern, why });
+            }
             return Ok(Keys::Matching(Box::new(glob)));
         }
         let named: Vec<&str> = match &def.items {

@@ -12,9 +12,6 @@ use super::io::Output;
 use super::{Fleet, QUIT_TIME_MAX};
 use crate::machine::{Advance, Facts, Machine, Moved, NextCommand, Step, StepFailure};
 
-/// Bytes of a failed command's output that its failure repeats: what fits on a screen.
-const LAST_OUTPUT_BYTES_MAX: usize = 2048;
-
 impl Fleet {
     pub(super) fn welcome(&mut self, now: CTime, launch: LaunchId) {
         let timeout = self.timeout_of(launch);
@@ -247,7 +244,7 @@ impl Fleet {
             command: blamed.map(|(command, _)| command.id),
             name: failure.name,
             error: self.of_item(launch, failure.error),
-            output: blamed.map_or_else(Vec::new, |(_, reply)| last_output(reply)),
+            output: blamed.map_or_else(Vec::new, |(_, reply)| reply.last_output()),
         };
         self.record(now, Event::Failure(Box::new(failure)));
     }
@@ -383,14 +380,4 @@ fn cleaning_failure(launch: LaunchId, command: &Outstanding, reply: &Reply) -> O
         error,
         output: Vec::new(),
     })
-}
-
-/// The last lines of what a command printed: standard error if there is any, else standard output.
-fn last_output(reply: &Reply) -> Vec<u8> {
-    let tail = if reply.stderr.text.is_empty() { &reply.stdout } else { &reply.stderr };
-    let text = tail.text.trim_ascii_end();
-    let start = text.len().saturating_sub(LAST_OUTPUT_BYTES_MAX);
-    let cut = &text[start..];
-    let from_line = cut.iter().position(|byte| *byte == b'\n').filter(|_| start > 0);
-    cut[from_line.map_or(0, |at| at + 1)..].to_vec()
 }

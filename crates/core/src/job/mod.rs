@@ -56,9 +56,10 @@ pub struct Options {
     pub inputs: Option<String>,
     /// Numbers of the workers that are launched, of all waves; sorted.
     pub only: Option<Vec<u32>>,
-    /// Columns of the tables that could be read already (`crate::csv_header`), by their keys with
-    /// `in:`. Names of other tables are known at run time only.
-    pub csv_headers: BTreeMap<String, Vec<String>>,
+    /// Columns of the tables that could be read already, or what is wrong with them
+    /// (`crate::csv_header`), by their keys with `in:`. Names of other tables are known at run time
+    /// only.
+    pub csv_headers: BTreeMap<String, Result<Vec<String>, String>>,
 }
 
 /// Parses and checks a job file.

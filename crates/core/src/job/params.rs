@@ -36,7 +36,8 @@ pub(super) fn read(
                 Err(why) => {
                     let message = format!("`--param {}={text}`: {why}", entry.key);
                     cx.error(entry.value.span(), message, None);
-                    continue;
+                    // Bound all the same, so that its uses are no mistakes too.
+                    default
                 }
             },
         };

@@ -152,13 +152,7 @@ impl Workers {
             (None, Some(_)) => ItemNames::Text,
             (None, None) => ItemNames::None,
         };
-        let columns = match &items {
-            Some(Items::Csv { key }) => key
-                .text(&Planning::of(known.values))
-                .ok()
-                .and_then(|key| options.csv_headers.get(&key).cloned()),
-            _ => None,
-        };
+        let columns = items.as_ref().and_then(|items| columns(cx, items, keys.items?, known));
         let max_workers = keys.max_workers.and_then(|value| number(cx, "max_workers", value));
         let only = keys.only.and_then(|value| only(cx, value));
         let keep = keys.keep.and_then(|value| cx.boolean("keep", value));
@@ -173,6 +167,24 @@ impl Workers {
             keep: keep.unwrap_or(false),
             names,
             columns,
+        }
+    }
+}
+
+/// The columns of the table that items are made of, if it has been read.
+fn columns(
+    cx: &mut Context<'_>,
+    items: &Items,
+    value: &Spot<'_>,
+    known: &Known<'_>,
+) -> Option<Vec<String>> {
+    let Items::Csv { key } = items else { return None };
+    let key = key.text(&Planning::of(known.values)).ok()?;
+    match known.options.csv_headers.get(&key)? {
+        Ok(columns) => Some(columns.clone()),
+        Err(why) => {
+            cx.error(value.span(), format!("`{key}`: {why}"), None);
+            None
         }
     }
 }

@@ -19,7 +19,11 @@ pub(super) fn outcome(outcome: &Outcome) -> String {
             format!("timed out after {}", duration::in_words(Duration::from_millis(*limit_ms)))
         }
         Outcome::Failed { text, .. } => text.clone(),
-        Outcome::Cancelled => "it was cancelled".to_owned(),
+        // The program cancels nothing yet, and of a run that ends nobody asks why its commands
+        // failed.
+        Outcome::Cancelled => "its worker ended before it: a signal told the worker to, or it did \
+                               not hear from the coordinator"
+            .to_owned(),
     }
 }
 

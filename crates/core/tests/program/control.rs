@@ -308,13 +308,21 @@ fn columns_that_are_known_are_checked_before_the_run() {
     let text = "[job]\nworkers = 1\nitems = { csv = \"in:{{ table }}\" }\n[params]\ntable = \"t.csv\"\n[[step]]\necho = \"{{ width }} {{ hight }}\"\n";
     job(text);
     let options = musec_core::job::Options {
-        csv_headers: [("in:t.csv".to_owned(), vec!["width".to_owned(), "height".to_owned()])]
+        csv_headers: [("in:t.csv".to_owned(), Ok(vec!["width".to_owned(), "height".to_owned()]))]
             .into(),
         ..crate::options()
     };
     let errors = musec_core::job::parse(text, &options).unwrap_err();
     assert_eq!(errors.0.len(), 1);
     assert_eq!(errors.0[0].cure.as_deref(), Some("did you mean `height`?"));
+    let wrong = musec_core::csv_header(b"width,my height\n").unwrap_err();
+    let options = musec_core::job::Options {
+        csv_headers: [("in:t.csv".to_owned(), Err(wrong))].into(),
+        ..crate::options()
+    };
+    let errors = musec_core::job::parse(text, &options).unwrap_err();
+    assert!(errors.0[0].message.starts_with("`in:t.csv`: its column `my height`"));
+    assert_eq!((errors.0.len(), errors.0[0].line), (1, 3));
 }
 
 /// Steps of random shape that steer.

@@ -298,6 +298,14 @@ fn overrides_are_checked_against_the_parameters() {
 }
 
 #[test]
+fn a_parameter_with_a_wrong_override_is_bound_all_the_same() {
+    let text = "[job]\nworkers = 1\n[params]\nn = 6\n[[step]]\necho = \"{{ n }}\"\n";
+    let params = [("n".to_owned(), "many".to_owned())].into();
+    let errors = parse(text, &Options { params, ..options() }).unwrap_err();
+    assert_eq!(errors.0.len(), 1, "{errors:?}");
+}
+
+#[test]
 fn steps_nested_without_end_are_refused() {
     let mut text = "{ echo = \"x\" }".to_owned();
     for _ in 0..30 {

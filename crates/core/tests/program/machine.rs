@@ -217,7 +217,11 @@ fn a_failed_command_fails_the_program_in_words() {
         (Outcome::Signalled(9), "killed by signal 9 (KILL)"),
         (Outcome::Signalled(64), "killed by signal 64"),
         (Outcome::TimedOut { limit_ms: 2500 }, "timed out after 2.5s"),
-        (Outcome::Cancelled, "it was cancelled"),
+        (
+            Outcome::Cancelled,
+            "its worker ended before it: a signal told the worker to, or it did not hear from the \
+             coordinator",
+        ),
         (
             Outcome::Failed { kind: ErrorKind::Missing, text: "no object `x`".to_owned() },
             "no object `x`",

@@ -91,6 +91,7 @@ async fn guard(socket: &Path, root: &Path) -> Result<(), GuardError> {
     ignore_signals();
     let listener = UnixListener::bind(socket)
         .map_err(|source| GuardError::Listen { path: socket.to_owned(), source })?;
+    // Each worker dies once, and there are at most WORKERS_MAX.
     let (dead, deaths) = mpsc::unbounded_channel();
     let shared = Rc::new(Shared { wards: Cell::new(0), keeps: Cell::new(false), dead });
     tokio::task::spawn_local(clean_up_all(deaths, root.to_owned(), Rc::clone(&shared)));
