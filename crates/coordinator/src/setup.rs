@@ -205,6 +205,7 @@ impl Run {
         let stores = Stores { store: Place::folder(&objects)?, inputs: Place::folder(&inputs)? };
         let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
         folder.write(&folder.manifest(), &json)?;
+        // Unbounded, for it holds a few requests of the program's own.
         let stops = mpsc::unbounded_channel();
         Ok(Self { id, setup, folder, path_dirs, stores, listener, created_wall_ns, stops })
     }
@@ -255,25 +256,16 @@ impl Run {
         let (launcher_events, launcher_receiver) = mpsc::unbounded_channel();
         // One for each wave.
         let (listings, listed) = mpsc::unbounded_channel();
-        let local = LocalSetup {
-            program: self.setup.worker_program.clone(),
-            scratch_root: scratch_root(self.id),
-            log: self.folder.worker_log(),
-        };
+        let local = self.local_setup();
         let scratch = local.scratch_root.clone();
         let launcher = Local::start(local, spawned_sender)
             .map_err(|source| RunError::Launcher { scratch, source })?;
+        let options = self.fleet_options();
+        let stops = self.take_stops();
         let (listener, address) = listen(self.listener, self.setup.listen)?;
         let accepting = accept_all(listener, config, clock, message_sender);
         let accepting = tokio::task::spawn_local(accepting);
         let program = Arc::clone(&self.setup.program);
-        let options = FleetOptions {
-            cores: cores(),
-            starting_max: Some(cores().saturating_mul(STARTING_PER_CORE)),
-            store_url: self.stores.store.url().to_owned(),
-            inputs_url: self.stores.inputs.url().to_owned(),
-            path_dirs: self.path_dirs.iter().map(|path| crate::engine::bytes_of(path)).collect(),
-        };
         let engine = Engine {
             clock,
             run: self.id,
@@ -291,8 +283,6 @@ impl Run {
             finished: None,
             journal_failure: None,
         };
-        let (_, nobody) = mpsc::unbounded_channel();
-        let stops = std::mem::replace(&mut self.stops.1, nobody);
         let sources = Sources {
             messages,
             spawned,
@@ -316,6 +306,31 @@ impl Run {
             }
         };
         Ok(Finished { status, results })
+    }
+
+    fn fleet_options(&self) -> FleetOptions {
+        FleetOptions {
+            cores: cores(),
+            starting_max: Some(cores().saturating_mul(STARTING_PER_CORE)),
+            store_url: self.stores.store.url().to_owned(),
+            inputs_url: self.stores.inputs.url().to_owned(),
+            path_dirs: self.path_dirs.iter().map(|path| crate::engine::bytes_of(path)).collect(),
+        }
+    }
+
+    fn local_setup(&self) -> LocalSetup {
+        LocalSetup {
+            program: self.setup.worker_program.clone(),
+            scratch_root: scratch_root(self.id),
+            log: self.folder.worker_log(),
+        }
+    }
+
+    /// What asks the run to end; there is one taker.
+    fn take_stops(&mut self) -> mpsc::UnboundedReceiver<String> {
+        // Unbounded, for it is never written to.
+        let (_, nobody) = mpsc::unbounded_channel();
+        std::mem::replace(&mut self.stops.1, nobody)
     }
 
     fn started(&self, clock: CClock) -> Result<RunStarted, IdentityError> {

@@ -143,7 +143,7 @@ pub struct Put {
     pub which: Which,
     /// Of several files, how many are under way at a time; at least 1.
     pub concurrency: u32,
-    /// Absolute path, on the worker's machine, that takes one file instead of the store; the file is
+    /// Absolute path, on the worker's machine, that takes one file instead of the store: it is
     /// moved there. The key is then for records only.
     pub deliver: Option<Vec<u8>>,
 }

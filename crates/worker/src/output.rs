@@ -96,8 +96,8 @@ impl Stream {
     }
 }
 
-/// Reads a pipe to its end in a task of its own. `whole` is the folder for a file with all of it, if
-/// that is wanted.
+/// Reads a pipe to its end in a task of its own. `whole` is the folder for a file with all of it,
+/// if that is wanted.
 pub(crate) fn collect(pipe: OwnedFd, whole: Option<&Path>) -> (Collected, JoinHandle<()>) {
     let collected = Collected::default();
     if let Some(folder) = whole {

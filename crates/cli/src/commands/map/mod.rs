@@ -2,7 +2,7 @@
 //!
 //! In: items and a command. Out: each item's standard output, whole and in the order of the items,
 //! on standard output; all else on standard error. Invariants: memory does not grow with what
-//! commands print, nor with how long the run is; a reader that closes the pipe ends the run quietly.
+//! commands print; a reader that closes the pipe ends the run quietly.
 
 mod items;
 mod printer;
