@@ -1,5 +1,6 @@
 //! The command line, with its help texts.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -43,8 +44,12 @@ pub(crate) struct Places {
 pub(crate) enum Command {
     /// Runs a job file on local workers, and ends with its report
     Run(RunArgs),
+    /// Runs a command for each of many items, on local workers
+    Map(MapArgs),
     /// Checks a job file, and lists what it would do
     Check(CheckArgs),
+    /// Draws a job file's machine: waves, states, branches, loops
+    Graph(GraphArgs),
     /// Lists runs with their size and status
     Runs(RunsArgs),
     /// Tells where the time of a run went
@@ -53,6 +58,12 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Prints what commands wrote to standard output and standard error
     Logs(LogsArgs),
+    /// Copies objects of a run's store into a folder
+    Fetch(FetchArgs),
+    /// Removes runs
+    Rm(RmArgs),
+    /// Removes all runs but the newest
+    Gc(GcArgs),
 }
 
 /// How to print.
@@ -86,12 +97,58 @@ pub(crate) struct RunArgs {
     /// Address to listen on for workers; port 0 for any
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
     pub(crate) listen: SocketAddr,
+    /// Only the workers with these numbers, like 3,17
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub(crate) only: Vec<u32>,
+    /// Say what would be launched, and launch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Show neither progress nor report, only failures and what the job prints
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// How to print the report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Placeholders: {in} the item, {name} its last part, {stem} and {ext} of that, {index} from 0,\n{out} a file that --put delivers. Without any the item is the last argument. One word with\na shell's characters goes to /bin/sh, with every item quoted.\n\nExamples:\n  musec map -i 'in/*.png' --put 'out/{stem}.gray.png' -- convert {in} -colorspace gray {out}\n  find \"$PWD\" -name '*.log' -print0 | musec map -0 - -- 'gzip -c {in} | wc -c'"
+)]
+pub(crate) struct MapArgs {
+    /// Items are the files of the current folder that match; may be given several times
+    #[arg(short = 'i', value_name = "GLOB")]
+    pub(crate) globs: Vec<OsString>,
+    /// Items are the lines of this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) items: Option<PathBuf>,
+    /// Items end with a zero byte, not with their line
+    #[arg(short = '0', long = "null")]
+    pub(crate) zero: bool,
+    /// `-`: items are the lines of standard input
+    #[arg(value_name = "-", allow_hyphen_values = false)]
+    pub(crate) stdin: Vec<OsString>,
+    /// Where each item's {out} goes: a path from the current folder, with placeholders
+    #[arg(long, value_name = "PATH")]
+    pub(crate) put: Option<OsString>,
+    /// Workers alive at a time; as many as cores by default
+    #[arg(short = 'j', long = "at-once", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub(crate) at_once: Option<u32>,
+    /// Time limit of each item's command, like 90s or 3m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<std::time::Duration>,
+    /// Address to listen on for workers; port 0 for any
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address)]
+    pub(crate) listen: SocketAddr,
+    /// Show neither progress nor report, only failures and what commands print
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// How to write the report, which goes to standard error
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -146,9 +203,65 @@ pub(crate) struct LogsArgs {
     pub(crate) run: String,
     /// Only this worker's
     pub(crate) worker: Option<u32>,
+    /// Go on until the run is over
+    #[arg(short, long, conflicts_with = "format")]
+    pub(crate) follow: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example:\n  musec graph jobs/mandelbrot/job.toml --format dot | dot -Tsvg > job.svg"
+)]
+pub(crate) struct GraphArgs {
+    /// The job file
+    pub(crate) job: PathBuf,
+    /// Sets a parameter of the job file; may be given several times
+    #[arg(long = "param", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) params: Vec<(String, String)>,
+    /// In which language
+    #[arg(long, value_enum, default_value_t = GraphFormat::Mermaid)]
+    pub(crate) format: GraphFormat,
+}
+
+/// In which language to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// For Markdown pages
+    Mermaid,
+    /// For Graphviz
+    Dot,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  musec fetch latest 'tiles/*' -o tiles")]
+pub(crate) struct FetchArgs {
+    /// The run: an id, a unique prefix of one, a folder, or `latest`
+    pub(crate) run: String,
+    /// Which objects; `**` for all
+    #[arg(default_value = "**")]
+    pub(crate) glob: String,
+    /// Folder that takes them, with their keys as paths
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  musec rm 3f latest")]
+pub(crate) struct RmArgs {
+    /// The runs: ids, unique prefixes, folders, or `latest`
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) names: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  musec gc --keep 10")]
+pub(crate) struct GcArgs {
+    /// How many of the newest runs stay; those that are under way always do
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: usize,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -37,6 +37,18 @@ pub(crate) enum CliError {
     Run(#[from] musec_coordinator::RunError),
     #[error("cannot find this program's own file, to start workers from it")]
     NoProgram(#[source] std::io::Error),
+    #[error(transparent)]
+    Map(musec_core::MapError),
+    #[error("{0}")]
+    Usage(String),
+    #[error("run {0} is under way; stop it first")]
+    Running(String),
+    #[error("cannot write {path}")]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("cannot read the journal {path}")]
     Journal {
         path: PathBuf,
@@ -77,6 +89,9 @@ impl CliError {
             | Self::JobTooLong { .. }
             | Self::Job { .. }
             | Self::NoRun(_)
+            | Self::Map(_)
+            | Self::Usage(_)
+            | Self::Running(_)
             | Self::NoWorker { .. }
             | Self::Run(RunError::Folder(musec_coordinator::FolderError::Ship { .. })) => 2,
             Self::Run(
@@ -91,7 +106,10 @@ impl CliError {
             | Self::NoProgram(_) => 3,
             Self::Journal { .. } | Self::Conservation(_) => 4,
             Self::Run(RunError::ResultsInterrupted { .. }) => 130,
-            Self::Run(RunError::Journal { .. }) | Self::Output(_) | Self::Panicked => 1,
+            Self::Run(RunError::Journal { .. })
+            | Self::Output(_)
+            | Self::Write { .. }
+            | Self::Panicked => 1,
         }
     }
 

@@ -32,7 +32,12 @@ fn main() -> ExitCode {
     logging::start(args.verbose);
     let done = match args.command {
         Command::Run(run) => commands::run::run(&args.places, &run),
+        Command::Map(map) => commands::map::map(&args.places, &map),
         Command::Check(check) => commands::check::check(&check),
+        Command::Graph(graph) => commands::graph::graph(&args.places, &graph),
+        Command::Fetch(fetch) => commands::housekeeping::fetch(&args.places, &fetch),
+        Command::Rm(rm) => commands::housekeeping::rm(&args.places, &rm),
+        Command::Gc(gc) => commands::housekeeping::gc(&args.places, &gc),
         Command::Runs(runs) => commands::runs::runs(&args.places, &runs),
         Command::Report(report) => commands::report::report(&args.places, &report),
         Command::Show(show) => commands::show::show(&args.places, &show),

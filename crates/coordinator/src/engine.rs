@@ -61,6 +61,7 @@ pub(crate) struct Sources {
     pub(crate) launcher: mpsc::UnboundedReceiver<LauncherEvent>,
     pub(crate) listings: mpsc::UnboundedReceiver<Input>,
     pub(crate) signals: Signals,
+    pub(crate) stops: mpsc::UnboundedReceiver<String>,
 }
 
 /// What is known of each attempt's connection, by launch.
@@ -130,6 +131,7 @@ impl Engine {
             tokio::select! {
                 biased;
                 cause = sources.signals.next() => self.tell(Input::Cancel { cause }),
+                Some(cause) = sources.stops.recv() => self.tell(Input::Cancel { cause }),
                 Some(spawned) = sources.spawned.recv() => {
                     let event = self.launcher.spawned(spawned, self.clock, &self.launcher_events);
                     self.launcher_event(event);

@@ -64,6 +64,18 @@ pub struct Run {
     stores: Stores,
     listener: StdListener,
     created_wall_ns: u64,
+    stops: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
+}
+
+/// Asks a run to end.
+#[derive(Clone, Debug)]
+pub struct Stopper(mpsc::UnboundedSender<String>);
+
+impl Stopper {
+    /// Asks the run to end, as Ctrl-C does, for this reason. One that is over is not disturbed.
+    pub fn stop(&self, cause: &str) {
+        drop(self.0.send(cause.to_owned()));
+    }
 }
 
 /// How a run ended.
@@ -193,13 +205,21 @@ impl Run {
         let stores = Stores { store: Place::folder(&objects)?, inputs: Place::folder(&inputs)? };
         let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
         folder.write(&folder.manifest(), &json)?;
-        Ok(Self { id, setup, folder, path_dirs, stores, listener, created_wall_ns })
+        // Unbounded, for it holds a few requests of the program's own.
+        let stops = mpsc::unbounded_channel();
+        Ok(Self { id, setup, folder, path_dirs, stores, listener, created_wall_ns, stops })
     }
 
     /// The run's id.
     #[must_use]
     pub const fn id(&self) -> RunId {
         self.id
+    }
+
+    /// What asks this run to end while it is executed.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.stops.0.clone())
     }
 
     /// The run's folder.
@@ -220,7 +240,7 @@ impl Run {
         tokio::task::LocalSet::new().block_on(&runtime, self.execute_here())
     }
 
-    async fn execute_here(self) -> Result<Finished, RunError> {
+    async fn execute_here(mut self) -> Result<Finished, RunError> {
         let signals = Signals::listen().map_err(RunError::Loop)?;
         let clock = CClock::start();
         let journal_path = self.folder.journal();
@@ -236,25 +256,16 @@ impl Run {
         let (launcher_events, launcher_receiver) = mpsc::unbounded_channel();
         // One for each wave.
         let (listings, listed) = mpsc::unbounded_channel();
-        let local = LocalSetup {
-            program: self.setup.worker_program.clone(),
-            scratch_root: scratch_root(self.id),
-            log: self.folder.worker_log(),
-        };
+        let local = self.local_setup();
         let scratch = local.scratch_root.clone();
         let launcher = Local::start(local, spawned_sender)
             .map_err(|source| RunError::Launcher { scratch, source })?;
+        let options = self.fleet_options();
+        let stops = self.take_stops();
         let (listener, address) = listen(self.listener, self.setup.listen)?;
         let accepting = accept_all(listener, config, clock, message_sender);
         let accepting = tokio::task::spawn_local(accepting);
         let program = Arc::clone(&self.setup.program);
-        let options = FleetOptions {
-            cores: cores(),
-            starting_max: Some(starting_max()),
-            store_url: self.stores.store.url().to_owned(),
-            inputs_url: self.stores.inputs.url().to_owned(),
-            path_dirs: self.path_dirs.iter().map(|path| crate::engine::bytes_of(path)).collect(),
-        };
         let engine = Engine {
             clock,
             run: self.id,
@@ -272,8 +283,14 @@ impl Run {
             finished: None,
             journal_failure: None,
         };
-        let sources =
-            Sources { messages, spawned, launcher: launcher_receiver, listings: listed, signals };
+        let sources = Sources {
+            messages,
+            spawned,
+            launcher: launcher_receiver,
+            listings: listed,
+            signals,
+            stops,
+        };
         let status = engine.run(sources).await;
         accepting.abort();
         let status = status.map_err(journal_error)?;
@@ -289,6 +306,31 @@ impl Run {
             }
         };
         Ok(Finished { status, results })
+    }
+
+    fn fleet_options(&self) -> FleetOptions {
+        FleetOptions {
+            cores: cores(),
+            starting_max: Some(starting_max()),
+            store_url: self.stores.store.url().to_owned(),
+            inputs_url: self.stores.inputs.url().to_owned(),
+            path_dirs: self.path_dirs.iter().map(|path| crate::engine::bytes_of(path)).collect(),
+        }
+    }
+
+    fn local_setup(&self) -> LocalSetup {
+        LocalSetup {
+            program: self.setup.worker_program.clone(),
+            scratch_root: scratch_root(self.id),
+            log: self.folder.worker_log(),
+        }
+    }
+
+    /// What asks the run to end; there is one taker.
+    fn take_stops(&mut self) -> mpsc::UnboundedReceiver<String> {
+        // Unbounded, for it is never written to.
+        let (_, nobody) = mpsc::unbounded_channel();
+        std::mem::replace(&mut self.stops.1, nobody)
     }
 
     fn started(&self, clock: CClock) -> Result<RunStarted, IdentityError> {

@@ -10,11 +10,13 @@ pub mod fleet;
 pub mod job;
 pub mod limits;
 mod machine;
+mod map;
 mod program;
 mod template;
 
 pub use job::{JobError, JobErrors};
 pub use machine::{Advance, Facts, Machine, Moved, NextCommand, Step, StepFailure};
+pub use map::{ByteItems, Map, MapError, stdout_key};
 pub use program::{
     Count, Glob, ItemList, Items, Look, Outline, OutlineStep, OutlineWave, Plan, PlanError,
     Program, ResultRule, Seen, StateDef, StateId, StepCategory, Wave, WaveId, csv_header,

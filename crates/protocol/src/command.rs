@@ -63,6 +63,10 @@ pub struct Run {
     pub stdout: Option<Vec<u8>>,
     /// From TERM to KILL, in milliseconds, when the time limit is over.
     pub grace_ms: u64,
+    /// Whether the scratch folder is emptied before, unless it is empty.
+    pub fresh: bool,
+    /// Key of the store under which standard output is put, whole, if it is longer than its tail.
+    pub stdout_key: Option<String>,
 }
 
 /// Where an object is read.
@@ -139,6 +143,9 @@ pub struct Put {
     pub which: Which,
     /// Of several files, how many are under way at a time; at least 1.
     pub concurrency: u32,
+    /// Absolute path, on the worker's machine, that takes one file instead of the store: it is
+    /// moved there. The key is then for records only.
+    pub deliver: Option<Vec<u8>>,
 }
 
 impl Action {
@@ -207,6 +214,8 @@ impl From<&Action> for wire::command::Action {
                 stdin: run.stdin.clone(),
                 stdout: run.stdout.clone(),
                 grace_ms: run.grace_ms,
+                fresh: run.fresh,
+                stdout_key: run.stdout_key.clone(),
             }),
             Action::Get(get) => Self::Get(wire::Get {
                 place: match get.place {
@@ -236,6 +245,7 @@ impl From<&Action> for wire::command::Action {
                 key: put.key.clone(),
                 which: wire::Which::from(put.which).into(),
                 concurrency: put.concurrency,
+                deliver: put.deliver.clone(),
             }),
             Action::Echo(text) => Self::Echo(wire::Echo { text: text.clone() }),
             Action::Sleep { duration_ns } => Self::Sleep(wire::Sleep { duration_ns: *duration_ns }),
@@ -280,6 +290,8 @@ impl TryFrom<wire::command::Action> for Action {
                 stdin: run.stdin,
                 stdout: run.stdout,
                 grace_ms: run.grace_ms,
+                fresh: run.fresh,
+                stdout_key: run.stdout_key,
             }),
             wire::command::Action::Get(get) => Self::Get(Get {
                 place: match get.place() {
@@ -298,6 +310,7 @@ impl TryFrom<wire::command::Action> for Action {
                 concurrency: put.concurrency.max(1),
                 file: put.file,
                 key: put.key,
+                deliver: put.deliver,
             }),
             wire::command::Action::Echo(echo) => Self::Echo(echo.text),
             wire::command::Action::Sleep(sleep) => Self::Sleep { duration_ns: sleep.duration_ns },
@@ -375,7 +388,13 @@ mod tests {
     #[test]
     fn transfers_and_marks_come_out_as_they_went_in() {
         let put = |which| {
-            Action::Put(Put { file: b"x/".to_vec(), key: "y/".into(), which, concurrency: 1 })
+            Action::Put(Put {
+                file: b"x/".to_vec(),
+                key: "y/".into(),
+                which,
+                concurrency: 1,
+                deliver: None,
+            })
         };
         let ranges = [
             None,
@@ -404,6 +423,27 @@ mod tests {
             ..wire::Get::default()
         };
         assert!(Action::try_from(wire::command::Action::Get(half)).is_err());
+    }
+
+    #[test]
+    fn deliveries_and_whole_outputs_pass_the_wire() {
+        let run = Run {
+            argv: vec![b"\xff".to_vec()],
+            fresh: true,
+            stdout_key: Some("stdout/7".into()),
+            ..Run::default()
+        };
+        let put = Put {
+            file: b"./\xff".to_vec(),
+            key: "out/%FF".into(),
+            which: Which::One,
+            concurrency: 1,
+            deliver: Some(b"/out/\xff".to_vec()),
+        };
+        for action in [Action::Run(run), Action::Put(put)] {
+            let wire = wire::command::Action::from(&action);
+            assert_eq!(Action::try_from(wire), Ok(action));
+        }
     }
 
     #[test]

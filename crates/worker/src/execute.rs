@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use musec_protocol::limits::OUTPUT_TAIL_BYTES_MAX;
 use musec_protocol::{
-    Action, Command, CommandId, ErrorKind, Outcome, PhaseKind, Reply, Tail, WTime, Welcome, Which,
+    Action, Command, CommandId, ErrorKind, Outcome, PhaseKind, Put, Reply, Tail, WTime, Welcome,
+    Which,
 };
 
 use crate::clock::WClock;
+use crate::deliver;
 use crate::failure::Failure;
 use crate::guard::GuardLine;
 use crate::progress::{Done, Progress};
@@ -145,6 +147,9 @@ async fn perform(
                 transfer::get(get, context, &Marks::Phases(progress)).await
             }
             Action::Get(get) => several::get(get, context, progress).await,
+            Action::Put(Put { deliver: Some(path), file, .. }) => {
+                deliver::deliver(file, path, context, progress).await
+            }
             Action::Put(put) if put.which == Which::One => {
                 transfer::put(put, context, &Marks::Phases(progress)).await
             }

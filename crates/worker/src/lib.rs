@@ -9,6 +9,7 @@
 
 mod clock;
 mod connect;
+mod deliver;
 mod error;
 mod execute;
 mod facts;

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use musec_protocol::{Outcome, PhaseKind, Run, Ticket, Usage};
+use musec_protocol::{Outcome, PhaseKind, Put, Run, Ticket, Usage, Which};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use tokio::io::Interest;
@@ -29,6 +29,7 @@ use crate::output::{Collected, collect};
 use crate::progress::Progress;
 use crate::scratch::show;
 use crate::stop::Stop;
+use crate::transfer::{self, Marks};
 
 /// From TERM to KILL when the command names no grace.
 const GRACE: Duration = Duration::from_secs(5);
@@ -48,6 +49,11 @@ pub(crate) async fn run(
     stop: &Stop,
     progress: &Progress,
 ) -> Option<Result<Outcome, Failure>> {
+    if run.fresh
+        && let Err(error) = context.scratch.freshen().await
+    {
+        return Some(Err(Failure::io("cannot empty the scratch folder", &error)));
+    }
     let mut command = match prepare(run, context) {
         Ok(command) => command,
         Err(failure) => return Some(Err(failure)),
@@ -60,8 +66,10 @@ pub(crate) async fn run(
     progress.enter(PhaseKind::User);
     context.processes.begin(leader);
     context.guard.run(leader);
-    let stdout = child.stdout.take().map(|pipe| collect(OwnedFd::from(pipe)));
-    let stderr = child.stderr.take().map(|pipe| collect(OwnedFd::from(pipe)));
+    let whole = run.stdout_key.as_ref().map(|_| context.scratch.path());
+    let stdout = child.stdout.take().map(|pipe| collect(OwnedFd::from(pipe), whole));
+    let stderr = child.stderr.take().map(|pipe| collect(OwnedFd::from(pipe), None));
+    let collected = stdout.as_ref().map(|(collected, _)| collected.clone());
     let grace = if run.grace_ms == 0 { GRACE } else { Duration::from_millis(run.grace_ms) };
     let stopped = until_exit(leader, stop, grace).await;
     progress.leave();
@@ -70,6 +78,11 @@ pub(crate) async fn run(
     let reaped = child.wait4();
     context.processes.end(leader);
     context.guard.end(leader);
+    if let (Some(key), Some(collected)) = (&run.stdout_key, collected)
+        && let Err(failure) = put_whole(key, &collected, context, progress).await
+    {
+        return Some(Err(failure));
+    }
     match (reaped, stopped) {
         (Ok(used), stopped) => {
             progress.note(|done| done.usage = Some(usage(&used)));
@@ -82,6 +95,28 @@ pub(crate) async fn run(
         (Err(error), false) => Some(Err(Failure::io("cannot learn how the process ended", &error))),
         (Err(_), true) => None,
     }
+}
+
+/// Puts all of an output that is longer than its tail into the store.
+async fn put_whole(
+    key: &str,
+    collected: &Collected,
+    context: &Context,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let kept = collected.whole();
+    let kept = kept.map_err(|error| Failure::io("cannot keep standard output", &error))?;
+    let Some(name) = kept.as_ref().and_then(|kept| kept.path()?.file_name()) else {
+        return Ok(());
+    };
+    let put = Put {
+        file: name.as_bytes().to_vec(),
+        key: key.to_owned(),
+        which: Which::One,
+        concurrency: 1,
+        deliver: None,
+    };
+    transfer::put(&put, context, &Marks::Stamps(progress)).await.map(drop)
 }
 
 fn prepare(run: &Run, context: &Context) -> Result<Command, Failure> {

@@ -107,6 +107,15 @@ impl Scratch {
         Ok(())
     }
 
+    /// [`Self::clean`], unless the folder is empty, which is the rule and costs next to nothing.
+    pub(crate) async fn freshen(&self) -> io::Result<()> {
+        if fs::read_dir(&self.path)?.next().is_none() {
+            return Ok(());
+        }
+        let scratch = self.clone();
+        crate::execute::blocking(move || scratch.clean()).await
+    }
+
     /// Remembers what is in the folder now: [`Self::clean`] leaves it.
     ///
     /// # Errors

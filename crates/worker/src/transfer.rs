@@ -190,20 +190,32 @@ impl Source {
 pub(crate) const PARTIAL_PREFIX: &str = ".musec-part-";
 
 /// A file on its way to its name; removed if it does not get there.
-struct Partial(Option<PathBuf>);
+#[derive(Debug)]
+pub(crate) struct Partial(Option<PathBuf>);
 
 impl Partial {
-    fn create(folder: &Path) -> io::Result<(Self, File)> {
+    pub(crate) fn create(folder: &Path) -> io::Result<(Self, File)> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!("{PARTIAL_PREFIX}{number}"));
+        let path = folder.join(format!("{PARTIAL_PREFIX}{}-{number}", std::process::id()));
         let file = File::options().write(true).create_new(true).open(&path)?;
         Ok((Self(Some(path)), file))
     }
 
-    async fn publish(mut self, path: PathBuf) -> io::Result<()> {
-        let Some(from) = self.0.clone() else { return Ok(()) };
-        blocking(move || std::fs::rename(from, path)).await?;
+    /// Where it is, until it has its name.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.0.as_deref()
+    }
+
+    pub(crate) async fn publish(self, path: PathBuf) -> io::Result<()> {
+        blocking(move || self.publish_now(&path)).await
+    }
+
+    /// Gives it its name, on this thread.
+    pub(crate) fn publish_now(mut self, path: &Path) -> io::Result<()> {
+        if let Some(from) = &self.0 {
+            std::fs::rename(from, path)?;
+        }
         self.0 = None;
         Ok(())
     }

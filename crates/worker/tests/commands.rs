@@ -28,7 +28,13 @@ fn get(key: &str, file: &str) -> Action {
 }
 
 fn put(file: &str, key: &str) -> Action {
-    Action::Put(Put { file: file.into(), key: key.into(), which: Which::One, concurrency: 1 })
+    Action::Put(Put {
+        file: file.into(),
+        key: key.into(),
+        which: Which::One,
+        concurrency: 1,
+        deliver: None,
+    })
 }
 
 fn one(key: &str, file: &str) -> Get {
@@ -351,7 +357,13 @@ fn folders_and_globs_keep_their_paths() {
     let (coordinator, mut session, _worker) = join();
     session.ask(run("mkdir -p out/deep/er; for f in a.png b.png c.txt deep/d.png deep/er/e.png; do echo $f > out/$f; done"));
     let several = |file: &str, key: &str, which| {
-        Action::Put(Put { file: file.into(), key: key.into(), which, concurrency: 2 })
+        Action::Put(Put {
+            file: file.into(),
+            key: key.into(),
+            which,
+            concurrency: 2,
+            deliver: None,
+        })
     };
     let keys = |reply: &Reply| -> Vec<String> {
         assert_eq!(reply.outcome, Outcome::Ok);

@@ -1,6 +1,6 @@
 //! Reading a job file, for every command that takes one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,7 @@ pub(crate) struct Beside<'a> {
     pub(crate) at_once: Option<u32>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) inputs: Option<&'a Path>,
+    pub(crate) only: &'a [u32],
 }
 
 pub(crate) fn read(path: &Path, beside: &Beside<'_>) -> Result<Job, CliError> {
@@ -43,6 +44,8 @@ pub(crate) fn read(path: &Path, beside: &Beside<'_>) -> Result<Job, CliError> {
         params: beside.params.iter().cloned().collect(),
         at_once: beside.at_once,
         timeout: beside.timeout,
+        only: (!beside.only.is_empty())
+            .then(|| beside.only.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()),
         inputs: inputs.map(|path| path.to_string_lossy().into_owned()),
         ..Options::default()
     };

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use musec_analysis::Trace;
+use musec_analysis::{RunLiveness, Trace};
 use musec_trace::journal::{JournalReader, Next};
 use musec_trace::{CommandId, Event, LaunchId, Stream, Tail, WorkerId};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::args::{Format, LogsArgs, Places};
 use crate::error::CliError;
 use crate::output::{complain, print, print_json};
-use crate::runs::{FoundRun, find, open_regular};
+use crate::runs::{Follower, FoundRun, find, open_regular};
 use crate::terminal::figures::bytes;
 use crate::terminal::look::{Ink, Look};
 use crate::terminal::page::short;
@@ -57,9 +57,46 @@ struct Kept {
     tail: Tail,
 }
 
+/// Time between two looks at a run that is under way.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Prints outputs as they come, until the run is over.
+fn follow(run: &FoundRun, worker: Option<WorkerId>) -> Result<ExitCode, CliError> {
+    let look = Look::of_stdout();
+    let mut follower = Follower::open(&run.folder)?;
+    let mut outputs = Outputs::open(run)?;
+    let mut waiting = std::collections::VecDeque::new();
+    loop {
+        // Whether it is over is asked first, so that nothing written before its end is missed.
+        let is_over = follower.liveness() == RunLiveness::NotRunning;
+        while let Some(kept) = outputs.read_next()? {
+            waiting.push_back(kept);
+        }
+        follower.advance()?;
+        while let Some(kept) = waiting.pop_front() {
+            let attempt = follower.trace.attempts().get(&kept.launch);
+            let is_known = attempt.is_some_and(|of| of.commands.contains_key(&kept.id));
+            if !is_known && !is_over {
+                waiting.push_front(kept);
+                break;
+            }
+            if worker.is_none_or(|worker| attempt.is_some_and(|of| of.worker == worker)) {
+                print_one(&row(&follower.trace, &kept), &kept.tail, &look)?;
+            }
+        }
+        if is_over {
+            return Ok(ExitCode::SUCCESS);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
 /// Prints the kept ends of all outputs, or of one worker's.
 pub(crate) fn logs(places: &Places, args: &LogsArgs) -> Result<ExitCode, CliError> {
     let run = find(&places.runs, &args.run)?;
+    if args.follow {
+        return follow(&run, args.worker.map(WorkerId));
+    }
     let trace = run.read()?.trace;
     let worker = args.worker.map(WorkerId);
     if let Some(WorkerId(number)) = worker.filter(|worker| !trace.workers().contains_key(worker)) {

@@ -1,9 +1,13 @@
 //! One module a command: it finds what it needs, has it computed, and shows it.
 
 pub(crate) mod check;
+pub(crate) mod dry_run;
+pub(crate) mod graph;
 pub(crate) mod hidden;
+pub(crate) mod housekeeping;
 pub(crate) mod job;
 pub(crate) mod logs;
+pub(crate) mod map;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -6,7 +6,7 @@ use musec_analysis::{Account, Report, report as arrange};
 
 use crate::args::{Format, Places, ReportArgs};
 use crate::error::CliError;
-use crate::output::{complain, print, print_json};
+use crate::output::{complain, complain_json, print, print_json};
 use crate::runs::{ReadRun, find};
 use crate::terminal::look::Look;
 use crate::terminal::report as screen;
@@ -30,6 +30,19 @@ pub(crate) fn show_report(run: &ReadRun, format: Format) -> Result<(), CliError>
         }
         Format::Human => print(screen::render(&report, run.torn_bytes, &Look::of_stdout())),
     }
+}
+
+/// The report on standard error, for commands whose result is something else.
+pub(crate) fn complain_report(run: &ReadRun, format: Format) -> Result<(), CliError> {
+    let report = checked(run)?;
+    match format {
+        Format::Json => complain_json(&report),
+        Format::Human => {
+            let text = screen::render(&report, run.torn_bytes, &Look::of_stderr());
+            complain(text.trim_end());
+        }
+    }
+    Ok(())
 }
 
 /// Prints what the job itself prints; and, to standard error, why workers failed.

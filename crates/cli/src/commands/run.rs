@@ -27,8 +27,12 @@ pub(crate) fn run(places: &Places, args: &RunArgs) -> Result<ExitCode, CliError>
         at_once: args.at_once,
         timeout: args.timeout,
         inputs: args.inputs.as_deref(),
+        only: &args.only,
     };
     let job = read(&args.job, &beside)?;
+    if args.dry_run {
+        return crate::commands::dry_run::dry_run(&job, args.format);
+    }
     let setup = RunSetup {
         program: Arc::new(job.program),
         job_text: job.text.into_bytes(),
@@ -125,6 +129,7 @@ fn options_json(args: &RunArgs) -> String {
         "at_once": args.at_once,
         "timeout_ms": args.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
         "inputs": args.inputs,
+        "only": args.only,
     })
     .to_string()
 }

@@ -100,7 +100,7 @@ fn with_causes(error: &CliError) -> String {
 }
 
 /// Bytes of all files below `folder`; links are not followed, and what cannot be read counts 0.
-fn size(folder: &Path) -> u64 {
+pub(crate) fn size(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let sizes = entries.flatten().map(|entry| match entry.metadata() {
         Ok(about) if about.is_dir() => size(&entry.path()),

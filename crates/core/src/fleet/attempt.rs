@@ -387,6 +387,7 @@ impl Fleet {
 
     /// Records why an attempt has no result, or an item of it: where it stands now is to blame.
     fn fail(&mut self, now: CTime, launch: LaunchId, what: &str, error: String) {
+        let error = self.of_item(launch, error);
         let Some(attempt) = self.attempt_mut(launch) else {
             return;
         };

@@ -70,6 +70,7 @@ impl Fleet {
             Some(Items::Values(expr)) => expr.waves_read(),
             Some(
                 Items::List(_)
+                | Items::Bytes(_)
                 | Items::Range(_)
                 | Items::Glob { .. }
                 | Items::Lines { .. }
@@ -141,7 +142,9 @@ impl Fleet {
         }
         match &mut run.items {
             Some(ItemList::Values(items)) => items.extend(fresh),
-            Some(ItemList::Range(_)) | None => run.items = Some(ItemList::Values(fresh)),
+            Some(ItemList::Range(_) | ItemList::Bytes(_)) | None => {
+                run.items = Some(ItemList::Values(fresh));
+            }
         }
         self.wake(now, wave);
         self.launch_more(now, wave);

@@ -66,12 +66,13 @@ impl Fleet {
             let value_json = value.to_string();
             self.record(now, Event::ItemGiven { launch, item: *number, value_json });
         }
+        let number = item.as_ref().map(|(number, _)| *number);
         let item = item.map(|(_, value)| value);
         let used = self.attempt_mut(launch).and_then(|attempt| {
             attempt.item_commands = 0;
             attempt.machine.take()
         });
-        let machine = match (used, item) {
+        let mut machine = match (used, item) {
             (Some(mut machine), Some(item)) => {
                 machine.take_item(&program, &item);
                 machine
@@ -81,6 +82,7 @@ impl Fleet {
                 Box::new(Machine::new(&program, wave, facts))
             }
         };
+        machine.number_item(number.unwrap_or_default());
         self.move_machine(now, launch, machine, None);
     }
 
@@ -239,10 +241,19 @@ impl Fleet {
             state: failure.state,
             command: blamed.map(|(command, _)| command.id),
             name: failure.name,
-            error: failure.error,
+            error: self.of_item(launch, failure.error),
             output: blamed.map_or_else(Vec::new, |(_, reply)| reply.last_output()),
         };
         self.record(now, Event::Failure(Box::new(failure)));
+    }
+
+    /// An error with the item that it befell, where each item is a word of the command line.
+    pub(super) fn of_item(&self, launch: LaunchId, error: String) -> String {
+        let machine = self.attempt(launch).and_then(|attempt| attempt.machine.as_ref());
+        match machine.and_then(|machine| machine.item_in_words(&self.program)) {
+            Some(item) => format!("{item}: {error}"),
+            None => error,
+        }
     }
 
     /// The steps of `setup` are over: on to the first item. What they left stays.

@@ -139,7 +139,13 @@ impl Workers {
             (Some(Items::Range(_)), _) => ItemNames::Item,
             (Some(Items::Csv { .. }), _) => ItemNames::Row,
             (
-                Some(Items::List(_) | Items::Values(_) | Items::Glob { .. } | Items::Lines { .. }),
+                Some(
+                    Items::List(_)
+                    | Items::Bytes(_)
+                    | Items::Values(_)
+                    | Items::Glob { .. }
+                    | Items::Lines { .. },
+                ),
                 _,
             ) => ItemNames::Text,
             // Items that could not be read: no further errors about their names.
@@ -256,9 +262,14 @@ pub(super) fn check_each(
                 && expr.source().trim().ends_with(')')
                 && expr.bindings().all(|binding| binding == Binding::OutputsOf)
         }
-        Some(Items::List(_) | Items::Range(_) | Items::Lines { .. } | Items::Csv { .. }) | None => {
-            false
-        }
+        Some(
+            Items::List(_)
+            | Items::Bytes(_)
+            | Items::Range(_)
+            | Items::Lines { .. }
+            | Items::Csv { .. },
+        )
+        | None => false,
     };
     let named = match items {
         Some(Items::Values(expr)) => expr.waves_read(),

@@ -5,6 +5,7 @@ use musec_protocol::{Action, Get, Place, Put, Run, Which};
 use crate::byte_range;
 use crate::duration;
 use crate::limits::VALUE_BYTES_MAX;
+use crate::machine::bindings::View;
 use crate::program::Glob;
 use crate::program::node::{
     ActionTemplate, GetTemplate, PutTemplate, RunTemplate, Sleep, place_of,
@@ -12,7 +13,8 @@ use crate::program::node::{
 use crate::template::{Bindings, EvalError, Template};
 
 /// Evaluates the texts of an action. Says in words what is wrong with them.
-pub(super) fn build(template: &ActionTemplate, bindings: &dyn Bindings) -> Result<Action, String> {
+pub(super) fn build(template: &ActionTemplate, view: &View<'_>) -> Result<Action, String> {
+    let bindings: &dyn Bindings = view;
     let text = |template: &Template| template.text(bindings).map_err(in_words);
     let action = match template {
         ActionTemplate::Run(run) => Action::Run(self::run(run, bindings)?),
@@ -25,6 +27,14 @@ pub(super) fn build(template: &ActionTemplate, bindings: &dyn Bindings) -> Resul
             sleep(duration::parse(&value.to_string())?)
         }
         ActionTemplate::Print(file) => Action::Print { file: some("file", &text(file)?)?.into() },
+        ActionTemplate::Map(map) => {
+            let (number, item) = view.item_bytes();
+            map.action(&item, number)
+        }
+        ActionTemplate::Deliver(target) => {
+            let (number, item) = view.item_bytes();
+            target.action(&item, number)
+        }
     };
     let bytes: usize = action.arguments().iter().map(Vec::len).sum();
     if bytes > VALUE_BYTES_MAX {
@@ -75,7 +85,7 @@ fn put(template: &PutTemplate, bindings: &dyn Bindings) -> Result<Put, String> {
     if place_of(&key).0 == Place::Inputs {
         return Err(format!("`{key}`: inputs are only read, `put` goes to the store"));
     }
-    Ok(Put { file: file.into(), key, which, concurrency: template.concurrency })
+    Ok(Put { file: file.into(), key, which, concurrency: template.concurrency, deliver: None })
 }
 
 /// What a text names: one object, a folder, or all that match.
@@ -131,6 +141,8 @@ fn run(template: &RunTemplate, bindings: &dyn Bindings) -> Result<Run, String> {
         stdin: optional(&template.stdin)?,
         stdout: optional(&template.stdout)?,
         grace_ms: u64::try_from(template.grace.as_millis()).unwrap_or(u64::MAX),
+        fresh: false,
+        stdout_key: None,
     })
 }
 

@@ -1,10 +1,12 @@
 //! A machine as expressions see it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use musec_protocol::{ErrorKind, Outcome, Reply};
 
 use crate::machine::Machine;
+use crate::map::decode;
 use crate::program::{Program, Wave};
 use crate::template::{Binding, Bindings, Value, param_value, value};
 
@@ -74,6 +76,12 @@ impl<'a> View<'a> {
     /// The item's last part, if it is a text.
     fn item_name(&self) -> Option<&str> {
         self.machine.item.as_str().map(value::name_of)
+    }
+
+    /// The item's number in its queue, and its bytes; none if it is no text.
+    pub(super) fn item_bytes(&self) -> (u64, Cow<'_, [u8]>) {
+        let bytes = self.machine.item.as_str().map_or_else(Cow::default, decode);
+        (self.machine.number, bytes)
     }
 
     fn vars(&self) -> Value {

@@ -36,8 +36,11 @@ use crate::machine::bindings::Last;
 use crate::machine::frame::Frame;
 use crate::machine::position::Position;
 use crate::program::node::{Node, NodeId};
-use crate::program::{Program, Wave};
+use crate::program::{Items, Program, Wave};
 use crate::template::{Value, value};
+
+/// Characters of an item that an error repeats: more would hide the error.
+const ITEM_CHARS_MAX: usize = 200;
 
 /// One attempt's machine. It belongs to the program that it was made with: all methods must be
 /// given that one.
@@ -57,6 +60,8 @@ pub struct Machine {
     workers: u32,
     attempt: AttemptNo,
     item: Value,
+    /// The item's number in its queue.
+    number: u64,
     last: Option<Last>,
     /// Whether it does the steps of `setup`.
     is_setup: bool,
@@ -109,6 +114,7 @@ impl Machine {
             workers: facts.workers,
             attempt: facts.attempt,
             item: Value::UNDEFINED,
+            number: 0,
             last: None,
             is_setup: false,
             first_vars: None,
@@ -133,6 +139,25 @@ impl Machine {
             self.first_vars = Some(self.vars.as_slice().into());
         }
         self.rewind(program, Some(item));
+    }
+
+    /// Tells it the number in the queue of the item that it has.
+    pub const fn number_item(&mut self, number: u64) {
+        self.number = number;
+    }
+
+    /// What its item is called in errors, where each item is a word of the command line: `item 3
+    /// (a.png)`.
+    #[must_use]
+    pub fn item_in_words(&self, program: &Program) -> Option<String> {
+        let wave = wave_of(program, self.wave);
+        let item = self.item.as_str().filter(|_| matches!(wave.items, Some(Items::Bytes(_))))?;
+        let mut words = format!("item {} ({}", self.number, item.escape_debug());
+        if words.chars().count() > ITEM_CHARS_MAX {
+            words = words.chars().take(ITEM_CHARS_MAX).chain(['…']).collect();
+        }
+        words.push(')');
+        Some(words)
     }
 
     fn rewind(&mut self, program: &Program, item: Option<&Json>) {

@@ -79,6 +79,12 @@ impl Glob {
         self.matcher.is_match(key)
     }
 
+    /// Whether a path matches, whatever bytes it has.
+    #[must_use]
+    pub fn matches_path(&self, path: &std::path::Path) -> bool {
+        self.matcher.is_match(path)
+    }
+
     /// The keys that match, sorted by bytes, each once.
     #[must_use]
     pub fn select<I: IntoIterator<Item = String>>(&self, keys: I) -> Vec<String> {
@@ -110,7 +116,9 @@ impl Program {
                 let (place, key) = place_of(&key);
                 Ok(Some(Look::Text { place, key: key.to_owned() }))
             }
-            Some(Items::List(_) | Items::Range(_) | Items::Values(_)) | None => Ok(None),
+            Some(Items::List(_) | Items::Bytes(_) | Items::Range(_) | Items::Values(_)) | None => {
+                Ok(None)
+            }
         }
     }
 
@@ -133,6 +141,7 @@ impl Program {
             }
             Some(
                 Items::List(_)
+                | Items::Bytes(_)
                 | Items::Range(_)
                 | Items::Values(_)
                 | Items::Lines { .. }

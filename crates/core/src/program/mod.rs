@@ -12,6 +12,7 @@ mod plan;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use look::{Glob, Look, Seen};
@@ -20,6 +21,7 @@ pub use outline::{Outline, OutlineStep, OutlineWave};
 pub use plan::{ItemList, Plan, PlanError};
 pub use table::header as csv_header;
 
+use crate::map::ByteItems;
 use crate::program::node::{Node, NodeId};
 use crate::template::{Binding, Expr, Template, Value};
 
@@ -128,7 +130,13 @@ impl Wave {
         let counts = counts.into_iter().flatten().filter_map(Count::expression);
         let items = match &self.items {
             Some(Items::Range(expr) | Items::Values(expr)) => Some(expr),
-            Some(Items::List(_) | Items::Glob { .. } | Items::Lines { .. } | Items::Csv { .. })
+            Some(
+                Items::List(_)
+                | Items::Bytes(_)
+                | Items::Glob { .. }
+                | Items::Lines { .. }
+                | Items::Csv { .. },
+            )
             | None => None,
         };
         counts.chain(items)
@@ -159,6 +167,8 @@ impl Count {
 pub enum Items {
     /// These values; never empty.
     List(Vec<serde_json::Value>),
+    /// These bytes.
+    Bytes(Arc<ByteItems>),
     /// The numbers from 0 up to, without, this one.
     Range(Expr),
     /// The values of a list that an expression gives.

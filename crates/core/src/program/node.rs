@@ -3,11 +3,13 @@
 //! Every edge is an index into the wave's nodes. Edges back to a loop's [`NodeKind::Again`] are the
 //! only cycles that job files make; programs built in Rust may have any.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use musec_protocol::Place;
 use musec_trace::{StateId, StepCategory};
 
+use crate::map::{MapRun, Target};
 use crate::template::{Expr, Literal, Template};
 
 /// Index of a node within its wave.
@@ -80,6 +82,10 @@ pub(crate) enum ActionTemplate {
     Echo(Template),
     Sleep(Sleep),
     Print(Template),
+    /// The command of `musec map`.
+    Map(Box<MapRun>),
+    /// The delivery of its file.
+    Deliver(Arc<Target>),
 }
 
 /// Objects to bring, their texts still templates.

@@ -139,13 +139,14 @@ impl Items {
             Self::Glob { place, .. } => *place == musec_protocol::Place::Store,
             Self::Lines { key } | Self::Csv { key } => is_stored(key),
             Self::Range(expr) | Self::Values(expr) => expr.uses(Binding::OutputsOf),
-            Self::List(_) => false,
+            Self::List(_) | Self::Bytes(_) => false,
         }
     }
 
     fn in_words(&self) -> String {
         match self {
             Self::List(values) => format!("{} listed", values.len()),
+            Self::Bytes(items) => format!("{} listed", items.len()),
             Self::Values(list) => list.source().trim().to_owned(),
             Self::Lines { key } => format!("lines of {}", key.source()),
             Self::Csv { key } => format!("rows of {}", key.source()),

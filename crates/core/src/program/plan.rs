@@ -5,12 +5,14 @@
 //! by [`Program::look`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use musec_protocol::Place;
 use serde_json::Value as Json;
 use thiserror::Error;
 
 use crate::limits::ITEMS_MAX;
+use crate::map::{ByteItems, encode};
 use crate::program::{Count, Items, Look, Program, Seen, Wave, WaveId, table};
 use crate::template::{Expr, Planning, Value, value};
 
@@ -47,6 +49,8 @@ pub enum ItemList {
     Range(u64),
     /// These.
     Values(Vec<Json>),
+    /// These bytes.
+    Bytes(Arc<ByteItems>),
 }
 
 impl ItemList {
@@ -56,6 +60,7 @@ impl ItemList {
         match self {
             Self::Range(end) => *end,
             Self::Values(values) => values.len() as u64,
+            Self::Bytes(items) => items.len() as u64,
         }
     }
 
@@ -65,12 +70,15 @@ impl ItemList {
         self.len() == 0
     }
 
-    /// The item with this number.
+    /// The item with this number. Bytes are text, with `%` and two digits for what is none.
     #[must_use]
     pub fn item(&self, number: u64) -> Option<Json> {
         match self {
             Self::Range(end) => (number < *end).then(|| Json::from(number)),
             Self::Values(values) => values.get(usize::try_from(number).ok()?).cloned(),
+            Self::Bytes(items) => {
+                items.item(usize::try_from(number).ok()?).map(encode).map(Json::from)
+            }
         }
     }
 }
@@ -242,6 +250,7 @@ impl Planner<'_> {
         let items = match &self.wave.items {
             None => return Ok(None),
             Some(Items::List(values)) => ItemList::Values(values.clone()),
+            Some(Items::Bytes(items)) => ItemList::Bytes(Arc::clone(items)),
             Some(Items::Range(end)) => {
                 ItemList::Range(self.bounded("range", self.number("range", end)?, ITEMS_MAX)?)
             }
@@ -313,6 +322,7 @@ impl Planner<'_> {
             Some(
                 Items::Lines { .. }
                 | Items::List(_)
+                | Items::Bytes(_)
                 | Items::Range(_)
                 | Items::Values(_)
                 | Items::Glob { .. },

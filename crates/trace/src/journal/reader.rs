@@ -68,6 +68,18 @@ impl<R: Read> JournalReader<R> {
         Self { source, buffer: Vec::new(), start: 0, offset: 0, opened: false }
     }
 
+    /// Reads on from `source`, which stands at `position`, where another reader said that a record
+    /// begins.
+    pub const fn resume(source: R, position: u64) -> Self {
+        Self { source, buffer: Vec::new(), start: 0, offset: position, opened: true }
+    }
+
+    /// Where the next record begins, in bytes from the file's start.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        if self.opened { self.offset } else { FILE_HEADER_BYTES as u64 }
+    }
+
     /// The next record.
     ///
     /// # Errors
