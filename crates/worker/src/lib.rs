@@ -3,8 +3,9 @@
 //!
 //! In: a join ticket, then commands of the coordinator. Out: replies that say how each command
 //! ended and when, by this process's own clock W. Invariants: whatever ends the session, nothing
-//! that was started is left running and nothing outside the scratch folder was touched; memory is
-//! bounded whatever commands and objects hold. Absent: decisions (the coordinator's) and the
+//! that was started is left running and nothing outside the scratch folder was touched, but for the
+//! files that `musec map --put` has delivered where its user said; memory is bounded whatever
+//! commands and objects hold. Absent: decisions (the coordinator's) and the
 //! knowledge of what is computed.
 
 mod clock;
