@@ -121,9 +121,10 @@ proptest! {
                 }
                 _ => {
                     // What was under way at quit is cut as exactly as the network is known, and
-                    // where that can be no less than nothing, as W at quit's t0 is known: by r, for
-                    // the time since the exchanges that place it, on either side.
-                    let placed = truth_of_session(&life) * u128::from(2 * plan.ppm) / 1_000_000;
+                    // where that is cut at nothing, as W at quit's t0 is known: by r, on either
+                    // side, for as long as the command that is cut was under way.
+                    let (from, to) = *life.windows.last().expect("commands make windows");
+                    let placed = u128::from(to - from) * u128::from(2 * plan.ppm) / 1_000_000;
                     let allowed =
                         allowance(2 * plan.ppm, truth, 4 * windows) + (most - least) + placed;
                     prop_assert!(said.abs_diff(truth) <= allowed, "{category}: {said}, not {truth}");
@@ -220,6 +221,8 @@ fn a_cut_that_leaves_no_room_for_the_network_is_placed_as_surely_as_the_clock_is
     let network = truth(Category::Network);
     assert!(least <= network && network <= most, "{least} {network} {most}");
     let wait = own.split.categories.get(Category::Wait);
-    let session = truth_of_session(&life);
-    assert!(wait.abs_diff(truth(Category::Wait)) <= session * 4 * 600 / 1_000_000, "{wait}");
+    assert_eq!(least, 0, "the case is one where the bound is cut");
+    let (from, to) = *life.windows.last().expect("commands make windows");
+    let allowed = truth(Category::Wait) + u128::from(to - from);
+    assert!(wait.abs_diff(truth(Category::Wait)) <= allowed * 2 * 600 / 1_000_000 + most, "{wait}");
 }

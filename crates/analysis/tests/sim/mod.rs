@@ -58,7 +58,8 @@ pub(crate) struct Life {
     /// True instants and their W stamps.
     pub(crate) marks: Vec<(u64, u64)>,
     pub(crate) lost: Option<CommandId>,
-    windows: Vec<(u64, u64)>,
+    /// True windows, C; the last one is that which quit cuts, if it cuts one.
+    pub(crate) windows: Vec<(u64, u64)>,
     exchanges: Vec<Exchange>,
     hello: Exchange,
     clock: Clock,
