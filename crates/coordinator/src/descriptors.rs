@@ -3,9 +3,6 @@
 use musec_core::Program;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors of one local attempt: its connection, and its process.
-const PER_ATTEMPT: u64 = 2;
-
 /// Descriptors for everything else: journal, guard, listener, strangers, stores.
 const RESERVED: u64 = 256;
 
@@ -18,8 +15,9 @@ pub(crate) struct TooMany {
 }
 
 /// Checks every wave whose size is known before the run, and raises this process's soft limit if
-/// that is needed and allowed. Where it is not needed the limit stays: children inherit it.
-pub(crate) fn make_room(program: &Program, cores: u32) -> Result<(), TooMany> {
+/// that is needed and allowed. Where it is not needed the limit stays: children inherit it. One
+/// attempt takes `per_attempt` descriptors.
+pub(crate) fn make_room(program: &Program, cores: u32, per_attempt: u64) -> Result<(), TooMany> {
     let limit = getrlimit(Resource::Nofile);
     let soft = limit.current.unwrap_or(u64::MAX);
     let hard = limit.maximum.unwrap_or(u64::MAX);
@@ -27,9 +25,9 @@ pub(crate) fn make_room(program: &Program, cores: u32) -> Result<(), TooMany> {
     for (wave, def) in program.waves() {
         let Ok(plan) = program.plan(wave, cores, None) else { continue };
         let at_once = plan.alive_at_once(cores).min(plan.workers);
-        let wanted = u64::from(at_once) * PER_ATTEMPT + RESERVED;
+        let wanted = u64::from(at_once) * per_attempt + RESERVED;
         if wanted > hard {
-            let possible = hard.saturating_sub(RESERVED) / PER_ATTEMPT;
+            let possible = hard.saturating_sub(RESERVED) / per_attempt;
             return Err(TooMany { wave: def.name.clone(), at_once, possible });
         }
         needed = needed.max(wanted);
@@ -49,6 +47,8 @@ mod tests {
 
     use super::*;
 
+    const PER_ATTEMPT: u64 = 2;
+
     fn program(workers: u32, at_once: &str) -> Program {
         let job = format!("[job]\nworkers = {workers}\n{at_once}\n[[step]]\nrun = \"true\"\n");
         parse(&job, &Options::default()).expect("a job")
@@ -60,9 +60,9 @@ mod tests {
         let Ok(workers) = u32::try_from(hard) else { return };
         let workers = workers.min(1 << 20);
         if u64::from(workers) * PER_ATTEMPT > hard {
-            let refused = make_room(&program(workers, ""), 2).expect_err("too many");
+            let refused = make_room(&program(workers, ""), 2, PER_ATTEMPT).expect_err("too many");
             assert!(refused.possible < u64::from(workers), "{refused:?}");
         }
-        assert_eq!(make_room(&program(workers, "at_once = 3"), 2), Ok(()));
+        assert_eq!(make_room(&program(workers, "at_once = 3"), 2, PER_ATTEMPT), Ok(()));
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::connection::{Connection, Counts};
 use crate::identity::Identity;
-use crate::launcher::{LauncherEvent, Local, Spawned};
+use crate::launcher::{Launcher, LauncherEvent, Spawned};
 use crate::listener::{Knock, Message};
 use crate::recorder::{Recorder, Traffic};
 use crate::signals::Signals;
@@ -43,7 +43,7 @@ pub(crate) struct Engine {
     pub(crate) recorder: Recorder,
     pub(crate) identity: Identity,
     pub(crate) addresses: Vec<String>,
-    pub(crate) launcher: Local,
+    pub(crate) launcher: Launcher,
     pub(crate) launcher_events: mpsc::UnboundedSender<LauncherEvent>,
     pub(crate) stores: Stores,
     pub(crate) listings: mpsc::UnboundedSender<Input>,
@@ -133,8 +133,10 @@ impl Engine {
                 cause = sources.signals.next() => self.tell(Input::Cancel { cause }),
                 Some(cause) = sources.stops.recv() => self.tell(Input::Cancel { cause }),
                 Some(spawned) = sources.spawned.recv() => {
-                    let event = self.launcher.spawned(spawned, self.clock, &self.launcher_events);
-                    self.launcher_event(event);
+                    let events = &self.launcher_events;
+                    if let Some(event) = self.launcher.spawned(spawned, self.clock, events) {
+                        self.launcher_event(event);
+                    }
                 }
                 Some(event) = sources.launcher.recv() => self.launcher_event(event),
                 Some(input) = sources.listings.recv() => self.tell(input),
@@ -330,7 +332,7 @@ impl Engine {
                 guard_socket: bytes_of(&self.launcher.guard_socket()),
             };
             self.peers.entry(launch).certificate = Some(identity.certificate);
-            self.launcher.launch(launch, &ticket)
+            self.launcher.launch(launch, &ticket, self.clock, &self.launcher_events)
         });
         if let Err(error) = launched {
             self.pending.push_back(Input::NotLaunched { launch, error });

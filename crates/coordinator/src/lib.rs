@@ -22,5 +22,5 @@ mod store;
 pub use folder::{FolderError, Manifest, RunFolder};
 pub use identity::IdentityError;
 pub use results::Results;
-pub use setup::{Finished, Run, RunError, RunSetup, Stopper};
+pub use setup::{Finished, LaunchBy, Run, RunError, RunSetup, Stopper};
 pub use store::StoreError;

@@ -14,13 +14,24 @@ use crate::lag::Lag;
 
 pub(crate) struct Recorder {
     clock: CClock,
-    journal: Journal,
-    /// What commands printed, apart from the journal: it can be long, and no figure depends on it.
-    outputs: Journal,
+    files: Option<Files>,
     flushed: CTime,
     sampled: CTime,
     pub(crate) lag: Lag,
     pub(crate) refused: BTreeMap<String, u64>,
+}
+
+/// Where a run is recorded.
+struct Files {
+    journal: Journal,
+    /// What commands printed, apart from the journal: it can be long, and no figure depends on it.
+    outputs: Journal,
+}
+
+impl Files {
+    const fn is_dirty(&self) -> bool {
+        self.journal.is_dirty() || self.outputs.is_dirty()
+    }
 }
 
 /// The state of all connections, for a sample.
@@ -36,19 +47,29 @@ const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 
 impl Recorder {
     pub(crate) fn create(journal: &Path, outputs: &Path, clock: CClock) -> io::Result<Self> {
-        Ok(Self {
-            clock,
+        let files = Files {
             journal: Journal::create(journal, clock)?,
             outputs: Journal::create(outputs, clock)?,
+        };
+        Ok(Self { files: Some(files), ..Self::of_nothing(clock) })
+    }
+
+    /// Records nothing.
+    pub(crate) fn of_nothing(clock: CClock) -> Self {
+        Self {
+            clock,
+            files: None,
             flushed: CTime::ZERO,
             sampled: CTime::ZERO,
             lag: Lag::default(),
             refused: BTreeMap::new(),
-        })
+        }
     }
 
     pub(crate) fn record(&mut self, at: CTime, event: Event) {
-        self.journal.record(Record { at, event });
+        if let Some(files) = &mut self.files {
+            files.journal.record(Record { at, event });
+        }
     }
 
     pub(crate) fn keep_output(
@@ -58,10 +79,11 @@ impl Recorder {
         id: CommandId,
         [stdout, stderr]: [Tail; 2],
     ) {
+        let Some(files) = &mut self.files else { return };
         for (stream, tail) in [(Stream::Stdout, stdout), (Stream::Stderr, stderr)] {
             if tail.total_bytes > 0 {
                 let event = Event::Output { launch, id, stream, tail };
-                self.outputs.record(Record { at, event });
+                files.outputs.record(Record { at, event });
             }
         }
     }
@@ -82,30 +104,33 @@ impl Recorder {
 
     /// Does what is due now, and says when something will be due again.
     pub(crate) fn tick(&mut self, now: CTime) -> CTime {
-        let dirty = self.journal.is_dirty() || self.outputs.is_dirty();
+        let is_dirty = |files: &Option<Files>| files.as_ref().is_some_and(Files::is_dirty);
         let flush_due = self.flushed.after(Journal::FLUSH_EVERY);
-        if dirty && flush_due <= now {
+        if is_dirty(&self.files) && flush_due <= now {
             self.flush(now);
         }
         let sample_due = CTime::from_ns(self.sampled.ns + SAMPLE_EVERY_NS);
-        let still_dirty = self.journal.is_dirty() || self.outputs.is_dirty();
-        if still_dirty { flush_due.min(sample_due) } else { sample_due }
+        if is_dirty(&self.files) { flush_due.min(sample_due) } else { sample_due }
     }
 
     fn flush(&mut self, now: CTime) {
-        self.journal.flush();
-        self.outputs.flush();
+        if let Some(files) = &mut self.files {
+            files.journal.flush();
+            files.outputs.flush();
+        }
         self.flushed = now;
     }
 
     pub(crate) fn sync(&mut self) {
-        self.journal.sync();
-        self.outputs.sync();
+        if let Some(files) = &mut self.files {
+            files.journal.sync();
+            files.outputs.sync();
+        }
     }
 
     pub(crate) fn sample(&mut self, now: CTime, traffic: Traffic) {
         self.sampled = now;
-        let waits = self.journal.waits();
+        let waits = self.files.as_ref().map(|files| files.journal.waits()).unwrap_or_default();
         let [lag_p50_ns, lag_p99_ns, lag_max_ns] = self.lag.take();
         let sample = Sample {
             cpu_ns: process_cpu_ns(),
@@ -125,12 +150,14 @@ impl Recorder {
 
     /// The disk's refusal, once.
     pub(crate) fn take_failure(&self) -> Option<io::Error> {
-        self.journal.take_failure().or_else(|| self.outputs.take_failure())
+        let files = self.files.as_ref()?;
+        files.journal.take_failure().or_else(|| files.outputs.take_failure())
     }
 
     pub(crate) fn close(self) -> io::Result<()> {
-        self.outputs.close()?;
-        self.journal.close()
+        let Some(files) = self.files else { return Ok(()) };
+        files.outputs.close()?;
+        files.journal.close()
     }
 }
 

@@ -22,6 +22,7 @@ mod processes;
 mod progress;
 mod run;
 mod scratch;
+mod scripted;
 mod session;
 mod several;
 mod stall;
@@ -32,4 +33,5 @@ mod writer;
 
 pub use error::{GuardError, WorkerError};
 pub use guard::run_guard;
+pub use scripted::{TOGETHER, Told, run_scripted};
 pub use session::run_worker;
