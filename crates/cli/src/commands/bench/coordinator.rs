@@ -189,10 +189,12 @@ fn round(args: &BenchCoordinatorArgs, busy: u32) -> Result<Round, CliError> {
         drop(line.map_err(failed)?);
         looks.push(Look::now());
     }
-    // The load has ended: either the run has too, or it never will by itself.
-    stopper.stop("the scripted workers have ended");
+    let ended = end(&mut load, WHAT);
+    if ended.is_err() {
+        stopper.stop("the scripted workers have failed");
+    }
     let finished = executed.join().map_err(|_| CliError::Panicked)??;
-    end(&mut load, WHAT)?;
+    ended?;
     let [joining, gathered, first, last, ..] = looks[..] else { return Err(missing()) };
     if finished.status != RunStatus::Done {
         return Err(failed(std::io::Error::other("the run did not end well")));
