@@ -15,6 +15,8 @@ use crate::lag::Lag;
 pub(crate) struct Recorder {
     clock: CClock,
     files: Option<Files>,
+    /// Of the last record.
+    last: CTime,
     flushed: CTime,
     sampled: CTime,
     pub(crate) lag: Lag,
@@ -59,6 +61,7 @@ impl Recorder {
         Self {
             clock,
             files: None,
+            last: CTime::ZERO,
             flushed: CTime::ZERO,
             sampled: CTime::ZERO,
             lag: Lag::default(),
@@ -67,9 +70,15 @@ impl Recorder {
     }
 
     pub(crate) fn record(&mut self, at: CTime, event: Event) {
+        self.last = at;
         if let Some(files) = &mut self.files {
             files.journal.record(Record { at, event });
         }
+    }
+
+    /// Records what belongs to the decision that was recorded last.
+    pub(crate) fn record_on(&mut self, event: Event) {
+        self.record(self.last, event);
     }
 
     pub(crate) fn keep_output(

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use crate::descriptors::make_room;
-use crate::engine::{Engine, MESSAGES_MAX, Peers, Sources};
+use crate::engine::{Batch, Engine, Peers, SharedEngine, Sources};
 use crate::folder::{FolderError, Manifest, RunFolder};
 use crate::identity::{Identity, IdentityError, random};
 use crate::launcher::{Launcher, Local, LocalSetup, Spawned, Tickets};
@@ -296,7 +296,6 @@ impl Run {
         recorder.record(CTime::ZERO, Event::RunStarted(Box::new(self.started(clock)?)));
         let identity = Identity::new(self.id)?;
         let config = Arc::new(identity.server_config()?);
-        let (message_sender, messages) = mpsc::channel(MESSAGES_MAX);
         // No more can wait than there are attempts: each sends three of these at most, once each.
         let (spawned_sender, spawned) = mpsc::unbounded_channel();
         let (launcher_events, launcher_receiver) = mpsc::unbounded_channel();
@@ -306,8 +305,6 @@ impl Run {
         let options = self.fleet_options();
         let stops = self.take_stops();
         let (listener, address) = listen(self.listener, self.setup.listen)?;
-        let accepting = accept_all(listener, config, clock, message_sender);
-        let accepting = tokio::task::spawn_local(accepting);
         let program = Arc::clone(&self.setup.program);
         let engine = Engine {
             clock,
@@ -322,18 +319,17 @@ impl Run {
             listings,
             peers: Peers::default(),
             pending: VecDeque::new(),
-            next_ping: CTime::ZERO,
+            pings: VecDeque::new(),
+            asleep_until: CTime::ZERO,
+            batch: Batch::default(),
             finished: None,
             journal_failure: None,
         };
-        let sources = Sources {
-            messages,
-            spawned,
-            launcher: launcher_receiver,
-            listings: listed,
-            signals,
-            stops,
-        };
+        let sources =
+            Sources { spawned, launcher: launcher_receiver, listings: listed, signals, stops };
+        let engine = SharedEngine::new(engine);
+        let accepting = accept_all(listener, config, clock, engine.clone());
+        let accepting = tokio::task::spawn_local(accepting);
         let status = engine.run(sources).await;
         accepting.abort();
         let status = status.map_err(journal_error)?;
