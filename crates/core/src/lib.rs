@@ -15,7 +15,9 @@ mod program;
 mod template;
 
 pub use job::{JobError, JobErrors};
-pub use machine::{Advance, Facts, Machine, Moved, NextCommand, Step, StepFailure};
+pub use machine::{
+    Advance, Blame, Effect, Facts, Machine, Moved, NextCommand, Progress, StepFailure, Token,
+};
 pub use map::{ByteItems, Map, MapError, stdout_key};
 pub use program::{
     Count, Glob, ItemList, Items, Look, Outline, OutlineStep, OutlineWave, Plan, PlanError,

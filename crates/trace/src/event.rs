@@ -347,7 +347,7 @@ pub struct Queued {
     pub name: Cow<'static, str>,
     /// What it was given; no secrets.
     pub arguments: Vec<Vec<u8>>,
-    /// Whether it was sent before its predecessor's reply.
+    /// Whether it belongs to a pipelined list, whose commands are sent without awaiting replies.
     pub pipelined: bool,
     /// Whether its lane goes on without it.
     pub background: bool,

@@ -108,12 +108,13 @@ impl Drawing {
             out.extend(self.steps(&step.otherwise, vec![(choice, "no".to_owned())]));
         }
         let is_loop = matches!(step.action, "for" | "while");
-        let is_list = step.action == "do";
+        let is_list = step.action == "do" && !step.pipelined;
         let node = if is_list && step.condition.is_some() {
             None
         } else {
-            let node =
-                self.node(&format!("{}: {} {}", step.state, step.action, step.text), is_loop);
+            let how = if step.pipelined { "pipelined " } else { "" };
+            let text = format!("{}: {how}{} {}", step.state, step.action, step.text);
+            let node = self.node(&text, is_loop);
             self.join(std::mem::take(&mut ways), node);
             Some(node)
         };

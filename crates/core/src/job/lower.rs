@@ -26,6 +26,13 @@ struct Origin {
     names_state: bool,
 }
 
+/// How a step holds other steps.
+#[derive(Clone, Copy)]
+struct Held {
+    timeout: Option<Duration>,
+    pipelined: bool,
+}
+
 impl<'s> Lowering<'s> {
     pub(super) const fn new(wave: WaveId, states: &'s States) -> Self {
         Self { wave, states, nodes: Vec::new(), end: NodeId(0), outs: Vec::new() }
@@ -65,7 +72,8 @@ impl<'s> Lowering<'s> {
             let steps = step.otherwise;
             self.entered(origin, step.timeout, next, |this, end| this.list(steps, end))
         };
-        let then = self.action(origin, step.timeout, step.kind, next);
+        let held = Held { timeout: step.timeout, pipelined: step.pipelined };
+        let then = self.action(origin, held, step.kind, next);
         match step.condition {
             None => then,
             Some(condition) => self.node(origin, NodeKind::Branch { condition, then, otherwise }),
@@ -73,13 +81,8 @@ impl<'s> Lowering<'s> {
     }
 
     /// What a step does when it is done.
-    fn action(
-        &mut self,
-        origin: &Origin,
-        timeout: Option<Duration>,
-        kind: Kind,
-        next: NodeId,
-    ) -> NodeId {
+    fn action(&mut self, origin: &Origin, held: Held, kind: Kind, next: NodeId) -> NodeId {
+        let Held { timeout, .. } = held;
         match kind {
             Kind::Command { state, action, expect, category } => {
                 let command = CommandNode { action, timeout, expect, category, next };
@@ -91,18 +94,16 @@ impl<'s> Lowering<'s> {
             Kind::Set(assignments) => self.entered(origin, None, next, |this, end| {
                 this.node(origin, NodeKind::Set { assignments, next: end })
             }),
-            Kind::Do(steps) => {
-                self.entered(origin, timeout, next, |this, end| this.list(steps, end))
-            }
+            Kind::Do(steps) => self.held(origin, held, next, |this, end| this.list(steps, end)),
             Kind::For { values, slot, body } => {
-                self.entered(origin, timeout, next, |this, end| {
+                self.held(origin, held, next, |this, end| {
                     // Its body is made after it, because the body's end points to it.
                     let again = this.node(origin, NodeKind::Again { body: end, next: end });
                     this.body(again, body, end);
                     this.node(origin, NodeKind::For { values, slot, again })
                 })
             }
-            Kind::While { condition, body } => self.entered(origin, timeout, next, |this, end| {
+            Kind::While { condition, body } => self.held(origin, held, next, |this, end| {
                 let kind = NodeKind::AgainWhile { condition, body: end, next: end };
                 let again = this.node(origin, kind);
                 this.body(again, body, end);
@@ -128,6 +129,24 @@ impl<'s> Lowering<'s> {
         if let Some(NodeKind::Again { body, .. } | NodeKind::AgainWhile { body, .. }) = node {
             *body = first;
         }
+    }
+
+    /// The steps that a step holds, as a pipelined list if it is one.
+    fn held(
+        &mut self,
+        origin: &Origin,
+        held: Held,
+        next: NodeId,
+        inner: impl FnOnce(&mut Self, NodeId) -> NodeId,
+    ) -> NodeId {
+        self.entered(origin, held.timeout, next, |this, end| {
+            if !held.pipelined {
+                return inner(this, end);
+            }
+            let end = this.node(origin, NodeKind::EndList { next: end });
+            let first = inner(this, end);
+            this.node(origin, NodeKind::List { next: first })
+        })
     }
 
     /// What a step holds, with its state entered before it and its time limit around it.
@@ -173,6 +192,7 @@ pub(super) fn outline(steps: &[Step]) -> Vec<OutlineStep> {
             action: step.action,
             text: step.text.clone(),
             state: step.state.clone(),
+            pipelined: step.pipelined,
             condition: step
                 .condition
                 .as_ref()

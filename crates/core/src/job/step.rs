@@ -31,6 +31,8 @@ pub(super) struct Step {
     pub text: String,
     pub condition: Option<Expr>,
     pub timeout: Option<Duration>,
+    /// Whether its commands are sent without awaiting replies.
+    pub pipelined: bool,
     pub kind: Kind,
     pub otherwise: Vec<Self>,
     pub on_error: Vec<Self>,
@@ -111,14 +113,16 @@ pub(super) struct Place<'a> {
     pub depth: u32,
     /// How many loops with a name are around it.
     pub loops: u32,
-    /// Whether any loop is around it.
+    /// Whether any loop is around it, which it may leave.
     pub in_loop: bool,
+    /// The scope at the beginning of the pipelined list that it is in.
+    pub list: Option<&'a Scope<'a>>,
 }
 
 impl<'t> StepReader<'_, 't> {
     /// The steps of a wave. Steps that name no state belong to one named `state`.
     pub(super) fn read(&mut self, value: &Spot<'t>, scope: &Scope<'_>, state: &str) -> Vec<Step> {
-        let place = Place { scope, state, depth: 0, loops: 0, in_loop: false };
+        let place = Place { scope, state, depth: 0, loops: 0, in_loop: false, list: None };
         self.steps("step", value, place)
     }
 
@@ -172,7 +176,18 @@ impl<'t> StepReader<'_, 't> {
         let condition = table.get("if").and_then(|value| self.expression("if", value, place.scope));
         let timeout = table.get("timeout").and_then(|value| self.cx.duration("timeout", value));
         let name = table.get("name").and_then(|value| self.cx.name("name", value));
-        let kind = self.kind(action, table, inner);
+        let pipelined = self.is_pipelined(table, place);
+        let kind = if pipelined {
+            let scope = place.scope.in_list();
+            let list = Some(place.list.unwrap_or(place.scope));
+            let inside = Place { scope: &scope, list, in_loop: false, ..inner };
+            self.kind(action, table, inside, inner)
+        } else {
+            self.kind(action, table, inner, inner)
+        };
+        if place.list.is_some() {
+            self.check_in_list(&all, action);
+        }
         let otherwise = self.more("else", table, inner);
         let on_error = self.more("on_error", table, inner);
         let (kind, text) = kind?;
@@ -192,6 +207,7 @@ impl<'t> StepReader<'_, 't> {
             text,
             condition,
             timeout,
+            pipelined,
             kind,
             otherwise,
             on_error,
@@ -260,15 +276,54 @@ impl<'t> StepReader<'_, 't> {
         }
     }
 
-    /// What the step does, and that in words.
+    /// Whether the step is a pipelined list.
+    fn is_pipelined(&mut self, table: &DeTable<'t>, place: Place<'_>) -> bool {
+        let Some(value) = table.get("pipelined") else { return false };
+        let pipelined = self.cx.boolean("pipelined", value) == Some(true);
+        if pipelined && place.list.is_some() {
+            let message = "a pipelined list within another one".to_owned();
+            let cure =
+                "leave out this `pipelined`: the list around it sends all at once".to_owned();
+            self.cx.error(value.span(), message, Some(cure));
+        }
+        pipelined
+    }
+
+    /// Notes what cannot stand in a pipelined list, because it would have to wait for replies.
+    fn check_in_list(&mut self, all: &[Entry<'_, '_>], action: &str) {
+        for entry in all {
+            let (message, cure) = match entry.key {
+                "on_error" | "fail" | "done" => (
+                    format!(
+                        "`{}` within a pipelined list, which does not await replies",
+                        entry.key
+                    ),
+                    match entry.key {
+                        "on_error" => "give it to the list, or leave out `pipelined`",
+                        _ => "put it after the list, or leave out `pipelined`",
+                    },
+                ),
+                "timeout" if ["do", "for", "while"].contains(&action) => (
+                    "a `timeout` over steps within a pipelined list".to_owned(),
+                    "give it to the whole list, or to its commands",
+                ),
+                _ => continue,
+            };
+            self.cx.error(entry.key_span.clone(), message, Some(cure.to_owned()));
+        }
+    }
+
+    /// What the step does, and that in words. `outer` is where it begins: outside of the pipelined
+    /// list that it may be.
     fn kind(
         &mut self,
         action: &'static str,
         table: &DeTable<'t>,
         place: Place<'_>,
+        outer: Place<'_>,
     ) -> Option<(Kind, String)> {
         match action {
-            "for" => self.for_loop(table, place),
+            "for" => self.for_loop(table, place, outer.scope),
             "while" => self.while_loop(table, place),
             "break_if" => self.break_if(table.get("break_if")?, place),
             "fail" => {
@@ -283,9 +338,10 @@ impl<'t> StepReader<'_, 't> {
             }
             "set" => self.set(table.get("set")?, place.scope),
             _ => {
+                let judging = place.list.map(|start| place.scope.judging(start));
                 let expect = table.get("expect").and_then(|value| {
                     // Not counted as a reader of output: the step keeps its own until then.
-                    self.cx.expression("expect", value, place.scope)
+                    self.cx.expression("expect", value, judging.as_ref().unwrap_or(place.scope))
                 });
                 let (template, text) = self.command(action, table, place.scope)?;
                 let state = self.states.number(self.wave, place.state);

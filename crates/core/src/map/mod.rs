@@ -222,6 +222,7 @@ impl Map {
             action,
             text,
             state: state.clone(),
+            pipelined: false,
             condition: None,
             steps: Vec::new(),
             otherwise: Vec::new(),

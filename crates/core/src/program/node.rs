@@ -59,6 +59,10 @@ pub(crate) enum NodeKind {
     Limit { limit: Duration, next: NodeId },
     /// The innermost time limit ends.
     EndLimit { next: NodeId },
+    /// A pipelined list begins: its commands are sent without awaiting replies.
+    List { next: NodeId },
+    /// It ends when all its replies are there.
+    EndList { next: NodeId },
     /// The program's end.
     End,
 }

@@ -66,6 +66,9 @@ pub struct OutlineStep {
     pub text: String,
     /// Its state.
     pub state: String,
+    /// Whether its commands are sent without awaiting replies.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pipelined: bool,
     /// Its `if`, as written.
     #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,

@@ -22,7 +22,6 @@ pub(in crate::job) static LATER: &[Later] = &[
     later("to", &[Place::Step]),
     later("from", &[Place::Step]),
     later("on", &[Place::Step]),
-    later("pipelined", &[Place::Step]),
     later("background", &[Place::Step]),
     later("first", &[Place::Step]),
     later("scope", &[Place::Step]),

@@ -387,6 +387,15 @@ pub(in crate::job) static KEYS: &[Key] = &[
         "name = \"compile\"\nrun = \"make\"",
     ),
     modifier(
+        "pipelined",
+        Takes::Boolean,
+        "false",
+        &["do"],
+        "Sends the commands of `do` one after another without awaiting replies; the worker does them \
+         in this order. The first that fails makes the step fail; the others are then cancelled.",
+        "for = { k = \"range(1000)\" }\npipelined = true\ndo = [{ echo = \"{{ k }}\" }]",
+    ),
+    modifier(
         "timeout",
         Takes::Duration,
         "none",
