@@ -135,6 +135,46 @@ do = [{ run = "true" }, { run = "echo no luck >&2; exit 3" }, { run = "sleep 100
 }
 
 #[test]
+fn lanes_run_at_the_same_time_and_the_loser_of_a_race_is_cancelled() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 2
+[[step]]
+state = "both"
+parallel = { a = [{ run = "until [ -e b ]; do sleep 0.01; done; touch a" }], b = [{ run = "touch b; until [ -e a ]; do sleep 0.01; done" }] }
+[[step]]
+state = "race"
+first = true
+parallel = { slow = [{ run = "sleep 100" }], fast = [{ sleep = "50ms" }] }
+[[step]]
+echo = "after"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_conserved(&report);
+    assert!(number(&report["makespan_ns"]) < 60_000_000_000, "the sleep was cancelled");
+    let shown = place.show(1);
+    let commands = shown["attempts"][0]["commands"].as_array().expect("commands");
+    let lanes: Vec<_> =
+        commands.iter().map(|command| (&command["lane"], &command["command"])).collect();
+    let all: Vec<String> = lanes.iter().map(|(lane, name)| format!("{lane}{name}")).collect();
+    let expected = [
+        "[0]\"run\"",
+        "[1]\"run\"",
+        "[2]\"run\"",
+        "[3]\"sleep\"",
+        "[2]\"cancel\"",
+        "[]\"echo\"",
+        "[]\"quit\"",
+    ];
+    assert_eq!(all, expected);
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
 fn files_inputs_items_store_and_results_work_together() {
     let place = Place::new(
         r#"

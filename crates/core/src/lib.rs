@@ -20,7 +20,8 @@ pub use machine::{
 };
 pub use map::{ByteItems, Map, MapError, stdout_key};
 pub use program::{
-    Count, Glob, ItemList, Items, Look, Outline, OutlineStep, OutlineWave, Plan, PlanError,
-    Program, ResultRule, Seen, StateDef, StateId, StepCategory, Wave, WaveId, csv_header,
+    Count, Glob, ItemList, Items, LaneNo, Look, Outline, OutlineLane, OutlineStep, OutlineWave,
+    Plan, PlanError, Program, ResultRule, Seen, StateDef, StateId, StepCategory, Wave, WaveId,
+    csv_header,
 };
 pub use template::{EvalError, Expr, Template};

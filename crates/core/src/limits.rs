@@ -43,6 +43,10 @@ pub const STEPS_WITHOUT_COMMAND_MAX: u32 = 10_000;
 /// refuses 65,536.
 pub const PIPELINE_COMMANDS_MAX: u32 = 256;
 
+/// Lanes of one wave, with the program itself: each that has begun costs every worker's machine a
+/// few hundred bytes.
+pub const LANES_MAX: u32 = 257;
+
 /// Bytes of arguments in flight above which a pipelined list sends no further command: together
 /// with one more command of [`VALUE_BYTES_MAX`], and its `env`, it stays below what a connection
 /// holds for a peer that is slow to read (8 MiB).

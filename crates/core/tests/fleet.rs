@@ -73,6 +73,24 @@ pipelined = true
 do = [{ put = "a", as = "{{ item }}/a" }, { run = "true" }, { put = "b", as = "{{ item }}/b" }]
 "#;
 
+const LANES: &str = r#"
+[job]
+workers = 3
+items = { range = "5" }
+timeout = "1h"
+[[step]]
+state = "both"
+timeout = "20s"
+on_error = [{ state = "mend", run = "true" }]
+[step.parallel]
+a = [{ for = { k = "range(3)" }, do = [{ run = "true" }, { state = "put", put = "a", as = "{{ item }}/{{ k }}" }] }]
+b = [{ pipelined = true, do = [{ echo = "1" }, { run = "true" }, { echo = "3" }] }, { sleep = "1s" }]
+[[step]]
+state = "race"
+first = true
+parallel = { a = [{ run = "true" }, { run = "true" }], b = [{ parallel = { c = [{ run = "true" }], d = [{ echo = "d" }] } }] }
+"#;
+
 fn ended(records: &[Event]) -> Vec<(u64, AttemptOutcome)> {
     let ends = records.iter().filter_map(|event| match event {
         Event::Ended { launch, outcome, .. } => Some((launch.0, *outcome)),
@@ -287,7 +305,7 @@ proptest! {
     #[test]
     fn whatever_happens_every_run_ends_and_every_attempt_ends_once(
         seed in any::<u64>(),
-        job in prop::sample::select(vec![ONE, QUEUE, WAVES, LISTS]),
+        job in prop::sample::select(vec![ONE, QUEUE, WAVES, LISTS, LANES]),
         cancel in prop::collection::vec(0u64..20_000, 0..3),
         wild in any::<bool>(),
     ) {
@@ -311,6 +329,7 @@ proptest! {
         prop_assert!(world.fleet.next_deadline().is_none() || world.fleet.alive() == 0);
 
         check_commands(&world);
+        check_lanes(&world);
 
         let mut again = World::new(job, options);
         prop_assert_eq!(again.run(), status);
@@ -342,6 +361,74 @@ fn check_commands(world: &World) {
         let all = commands.get(&launch).is_none_or(|known| known.values().all(|n| *n == 1));
         assert!(outcome != AttemptOutcome::Done || all, "{launch} ended well without its replies");
     }
+}
+
+/// Records of states fit together in each lane of each attempt, commands belong to lanes that are
+/// in a state, what forks merges unless the attempt ended before, and what was entered is left.
+fn check_lanes(world: &World) {
+    let mut states: BTreeMap<(u64, Vec<u32>), Option<StateId>> = BTreeMap::new();
+    let mut forked: BTreeMap<(u64, Vec<u32>), Vec<u32>> = BTreeMap::new();
+    for event in &world.records {
+        match event {
+            Event::Transition { launch, lane, from, to, .. } => {
+                let state = states.entry((launch.0, lane.clone())).or_default();
+                assert_eq!(from, state, "{event:?}");
+                *state = *to;
+            }
+            Event::Queued(queued) if queued.state.is_some() => {
+                let state = states.get(&(queued.launch.0, queued.lane.clone()));
+                assert_eq!(state, Some(&queued.state), "{queued:?}");
+            }
+            Event::Forked { launch, lane, lanes, .. } => {
+                let before = forked.insert((launch.0, lane.clone()), lanes.clone());
+                assert_eq!(before, None, "{event:?}");
+            }
+            Event::Merged { launch, lane, winner } => {
+                let lanes = forked.remove(&(launch.0, lane.clone())).expect("it forked");
+                assert!(winner.is_none_or(|winner| lanes.contains(&winner)), "{event:?}");
+                for no in lanes {
+                    let path = [lane.as_slice(), &[no]].concat();
+                    let state = states.get(&(launch.0, path));
+                    assert!(state.is_none_or(Option::is_none), "{event:?}: {no} is in a state");
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(states.values().all(Option::is_none), "{states:?}");
+    for (launch, outcome) in ended(&world.records) {
+        let left = forked.keys().any(|(of, _)| *of == launch);
+        assert!(outcome != AttemptOutcome::Done || !left, "{launch} ended within a fork");
+    }
+}
+
+#[test]
+fn lanes_are_named_and_recorded_with_forks_and_joins() {
+    let mut world = World::new(LANES, WorldOptions::calm(41));
+    assert_eq!(world.run(), RunStatus::Done);
+    let named = world.records.iter().filter_map(|event| match event {
+        Event::LaneNamed { path, name, .. } => Some((path.clone(), name.as_str())),
+        _ => None,
+    });
+    let named: Vec<_> = named.collect();
+    let expected = [
+        (vec![0], "a"),
+        (vec![1], "b"),
+        (vec![2], "a"),
+        (vec![3], "b"),
+        (vec![3, 0], "c"),
+        (vec![3, 1], "d"),
+    ];
+    assert_eq!(named, expected);
+    let count = |is: fn(&Event) -> bool| world.records.iter().filter(|event| is(event)).count();
+    let races = count(|event| matches!(event, Event::Merged { winner: Some(_), .. }));
+    assert_eq!(races, 5, "one for each item");
+    assert_eq!(
+        count(|event| matches!(event, Event::Forked { .. })),
+        count(|event| matches!(event, Event::Merged { .. }))
+    );
+    check_commands(&world);
+    check_lanes(&world);
 }
 
 #[test]

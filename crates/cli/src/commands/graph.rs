@@ -133,6 +133,14 @@ impl Drawing {
                 out.push((node, "done".to_owned()));
             }
             (false, Some(_)) if matches!(step.action, "fail" | "done") => {}
+            (false, Some(node)) if !step.lanes.is_empty() => {
+                let join = self.node("join", false);
+                for lane in &step.lanes {
+                    let ends = self.steps(&lane.steps, vec![(node, lane.name.clone())]);
+                    self.join(ends, join);
+                }
+                out.push((join, String::new()));
+            }
             (true | false, _) => out.extend(self.steps(&step.steps, ways)),
         }
         out

@@ -11,6 +11,7 @@ use musec_trace::{
 use super::io::{Closed, Output};
 use super::{EXIT_STATUS_WAIT, FROZEN_TIME_MAX, Fleet, SWEEP_EVERY};
 use crate::machine::{Machine, Token};
+use crate::program::LaneNo;
 
 /// One launch of a worker.
 #[derive(Debug)]
@@ -55,6 +56,9 @@ pub(super) struct Outstanding {
     pub(super) name: &'static str,
     pub(super) state: Option<StateId>,
     pub(super) purpose: Purpose,
+    pub(super) lane: LaneNo,
+    /// Whether its worker was told to cancel it.
+    pub(super) is_cancelled: bool,
 }
 
 /// What a command is for.

@@ -189,6 +189,13 @@ impl Fleet {
         for (state, def) in states {
             self.record(now, Event::StateNamed { state, wave: def.wave, name: def.name });
         }
+        let program = Arc::clone(&self.program);
+        for (wave, def) in program.waves() {
+            for (path, name) in def.lanes() {
+                let named = Event::LaneNamed { wave, path: path.to_vec(), name: name.to_owned() };
+                self.record(now, named);
+            }
+        }
         self.start_waves(now);
     }
 

@@ -14,6 +14,8 @@ use crate::machine::{
     Advance, Effect, Facts, Machine, Moved, NextCommand, Progress, StepFailure, Token,
 };
 
+use crate::program::LaneNo;
+
 impl Fleet {
     pub(super) fn welcome(&mut self, now: CTime, launch: LaunchId) {
         let timeout = self.timeout_of(launch);
@@ -220,7 +222,17 @@ impl Fleet {
             match effect {
                 Effect::Moved(moved) => self.record_move(now, launch, moved),
                 Effect::Send(next) => self.send_step(now, launch, next),
-                Effect::CancelList => self.cancel_steps(now, launch),
+                Effect::Cancel(lane) => self.cancel_lane(now, launch, lane),
+                Effect::Forked { lane, lanes, first } => {
+                    let lanes = lanes.iter().filter_map(|lane| self.lane(launch, *lane).pop());
+                    let (lane, lanes) = (self.lane(launch, lane), lanes.collect());
+                    self.record(now, Event::Forked { launch, lane, lanes, first });
+                }
+                Effect::Merged { lane, winner } => {
+                    let winner = winner.and_then(|winner| self.lane(launch, winner).pop());
+                    let lane = self.lane(launch, lane);
+                    self.record(now, Event::Merged { launch, lane, winner });
+                }
             }
         }
         self.effects = effects;
@@ -241,25 +253,38 @@ impl Fleet {
     }
 
     fn record_move(&mut self, now: CTime, launch: LaunchId, moved: Moved) {
-        let Moved { from, to, cause } = moved;
-        let lane = Vec::new();
+        let Moved { lane, from, to, cause } = moved;
+        let lane = self.lane(launch, lane);
         self.record(now, Event::Transition { launch, lane, from, to, cause });
     }
 
-    /// Cancels the steps' commands that have no reply yet. Each has one nevertheless.
-    fn cancel_steps(&mut self, now: CTime, launch: LaunchId) {
-        let Some(attempt) = self.attempt(launch) else {
+    /// The path of a lane of an attempt's program.
+    fn lane(&self, launch: LaunchId, lane: LaneNo) -> Vec<u32> {
+        if lane == LaneNo::MAIN {
+            return Vec::new();
+        }
+        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
+        wave.map_or_else(Vec::new, |wave| wave.lane_path(lane).to_vec())
+    }
+
+    /// Cancels the commands of a lane that have no reply yet. Each has one nevertheless.
+    fn cancel_lane(&mut self, now: CTime, launch: LaunchId, lane: LaneNo) {
+        let Some(attempt) = self.attempt_mut(launch) else {
             return;
         };
-        let is_step = |command: &&Outstanding| matches!(command.purpose, Purpose::Step { .. });
-        let targets: Vec<CommandId> = attempt
-            .outstanding
-            .iter()
-            .filter(|(_, command)| is_step(command))
-            .map(|(id, _)| *id)
-            .collect();
+        let is_meant = |command: &Outstanding| {
+            command.lane == lane
+                && !command.is_cancelled
+                && matches!(command.purpose, Purpose::Step { .. })
+        };
+        let mut targets = Vec::new();
+        for (id, command) in attempt.outstanding.iter_mut().filter(|(_, command)| is_meant(command))
+        {
+            command.is_cancelled = true;
+            targets.push(*id);
+        }
         for target in targets {
-            self.send_other(now, launch, Action::Cancel(target), Purpose::Cancel);
+            self.send_other(now, launch, Action::Cancel(target), Purpose::Cancel, lane);
         }
     }
 
@@ -280,13 +305,14 @@ impl Fleet {
 
     fn send_step(&mut self, now: CTime, launch: LaunchId, next: NextCommand) {
         let puts = Puts::of(&next.action);
-        let NextCommand { token, state, visit, name, action, timeout_ms, .. } = next;
+        let NextCommand { token, lane, state, visit, name, action, timeout_ms, .. } = next;
         let NextCommand { pipelined, keeps_output, prints, category, .. } = next;
         let purpose = Purpose::Step { token, keeps_output, prints, puts };
         if let Some(attempt) = self.attempt_mut(launch) {
             attempt.item_commands += 1;
         }
-        let outstanding = Outstanding { name, state: Some(state), purpose };
+        let (state, is_cancelled) = (Some(state), false);
+        let outstanding = Outstanding { name, state, purpose, lane, is_cancelled };
         let how = How { visit, timeout_ms, pipelined, category };
         self.send(now, launch, action, outstanding, how);
     }
@@ -351,7 +377,7 @@ impl Fleet {
     }
 
     fn between_items(&mut self, now: CTime, launch: LaunchId, action: Action) {
-        self.send_other(now, launch, action, Purpose::Clean);
+        self.send_other(now, launch, action, Purpose::Clean, LaneNo::MAIN);
     }
 
     /// Notes keys that a worker put.
@@ -369,13 +395,21 @@ impl Fleet {
             self.record(now, Event::Waiting { launch, reason: WaitReason::Dismissal });
         }
         self.stop_machine(now, launch);
-        self.send_other(now, launch, Action::Quit, Purpose::Quit);
+        self.send_other(now, launch, Action::Quit, Purpose::Quit, LaneNo::MAIN);
         self.start_quitting(launch, now.after(QUIT_TIME_MAX), outcome);
     }
 
     /// Sends a command that is no step of the program.
-    fn send_other(&mut self, now: CTime, launch: LaunchId, action: Action, purpose: Purpose) {
-        let outstanding = Outstanding { name: action.name(), state: None, purpose };
+    fn send_other(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        action: Action,
+        purpose: Purpose,
+        lane: LaneNo,
+    ) {
+        let (name, state, is_cancelled) = (action.name(), None, false);
+        let outstanding = Outstanding { name, state, purpose, lane, is_cancelled };
         self.send(now, launch, action, outstanding, How::default());
     }
 
@@ -388,6 +422,7 @@ impl Fleet {
         outstanding: Outstanding,
         how: How,
     ) {
+        let lane = self.lane(launch, outstanding.lane);
         let Some(attempt) = self.attempt_mut(launch) else {
             return;
         };
@@ -397,7 +432,7 @@ impl Fleet {
         let queued = Queued {
             launch,
             id,
-            lane: Vec::new(),
+            lane: lane.clone(),
             state: outstanding.state,
             visit,
             name: outstanding.name.into(),
@@ -408,7 +443,7 @@ impl Fleet {
         };
         attempt.outstanding.insert(id, outstanding);
         self.record(now, Event::Queued(Box::new(queued)));
-        let command = Command { id, lane: Vec::new(), background: false, timeout_ms, action };
+        let command = Command { id, lane, background: false, timeout_ms, action };
         self.outputs.push_back(Output::Send(launch, Box::new(command)));
     }
 }

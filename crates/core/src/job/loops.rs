@@ -8,7 +8,7 @@ use crate::job::context::{Spot, entries};
 use crate::job::params::bad_name;
 use crate::job::reach::{self, Reach};
 use crate::job::step::{Kind, Place, StepReader, deeper};
-use crate::template::Scope;
+use crate::template::{Binding, Scope};
 
 impl<'t> StepReader<'_, 't> {
     /// A `for`; its values are evaluated once, in `outer`.
@@ -79,10 +79,13 @@ impl<'t> StepReader<'_, 't> {
         table: &DeTable<'t>,
         kind: &Kind,
         timeout: Option<Duration>,
+        place: Place<'_>,
     ) {
         let Kind::While { condition, body } = kind else { return };
         let inside = Reach::of_list(body);
-        let is_left = inside.breaks || inside.ends || inside.fails || timeout.is_some();
+        // Other lanes may set what it reads.
+        let is_lane = place.lanes > 0 && condition.bindings().any(|b| b == Binding::Vars);
+        let is_left = inside.breaks || inside.ends || inside.fails || timeout.is_some() || is_lane;
         let never_begins = reach::constant(condition, self.params) == Some(false);
         if is_left || never_begins || reach::can_change(condition, body, self.vars) {
             return;

@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
+use crate::job::lanes::NamedLane;
 use crate::job::step::{Kind, States, Step};
-use crate::program::node::{CommandNode, Node, NodeId, NodeKind};
-use crate::program::{OutlineStep, StateId, WaveId};
+use crate::program::node::{CommandNode, LaneNo, Node, NodeId, NodeKind};
+use crate::program::{OutlineLane, OutlineStep, StateId, WaveId};
 
 /// Makes the nodes of one wave.
 pub(super) struct Lowering<'s> {
@@ -117,7 +118,23 @@ impl<'s> Lowering<'s> {
                 self.entered(origin, None, next, |this, _| this.node(origin, NodeKind::Fail(text)))
             }
             Kind::Done => self.entered(origin, None, next, |this, _| this.end),
+            Kind::Parallel { lanes, first } => self.entered(origin, timeout, next, |this, end| {
+                let lanes = this.parallel(origin, lanes);
+                this.node(origin, NodeKind::Fork { lanes, first, next: end })
+            }),
         }
+    }
+
+    /// Lanes, and where each begins.
+    fn parallel(&mut self, origin: &Origin, lanes: Vec<NamedLane>) -> Vec<(LaneNo, NodeId)> {
+        let begun = lanes.into_iter().map(|lane| {
+            let outs = std::mem::take(&mut self.outs);
+            let end = self.node(origin, NodeKind::End);
+            let first = self.list(lane.steps, end);
+            self.outs = outs;
+            (lane.no, first)
+        });
+        begun.collect()
     }
 
     /// A loop's body, which goes back to `again`; the loop goes on at `out` when it is left.
@@ -198,17 +215,19 @@ pub(super) fn outline(steps: &[Step]) -> Vec<OutlineStep> {
                 .as_ref()
                 .map(|condition| condition.source().trim().to_owned()),
             steps: match &step.kind {
-                Kind::Command { .. }
-                | Kind::Set(_)
-                | Kind::Break(_)
-                | Kind::Fail(_)
-                | Kind::Done => Vec::new(),
-                Kind::Do(steps)
-                | Kind::For { body: steps, .. }
-                | Kind::While { body: steps, .. } => outline(steps),
+                Kind::Parallel { .. } => Vec::new(),
+                other => other.lists().into_iter().flat_map(outline).collect(),
+            },
+            lanes: match &step.kind {
+                Kind::Parallel { lanes, .. } => lanes.iter().map(outline_lane).collect(),
+                _ => Vec::new(),
             },
             otherwise: outline(&step.otherwise),
             on_error: outline(&step.on_error),
         })
         .collect()
+}
+
+fn outline_lane(lane: &NamedLane) -> OutlineLane {
+    OutlineLane { name: lane.name.clone(), steps: outline(&lane.steps) }
 }

@@ -9,11 +9,12 @@ use toml::de::DeTable;
 
 use crate::job::context::{Context, Entry, Spot, entries, listed};
 use crate::job::keys::{self, Role};
+use crate::job::lanes::NamedLane;
 use crate::job::nearest;
 use crate::job::params::is_identifier;
 use crate::job::reach::Reach;
 use crate::limits::STEP_DEPTH_MAX;
-use crate::program::node::ActionTemplate;
+use crate::program::node::{ActionTemplate, LaneDef, LaneNo};
 use crate::program::{StateDef, StateId, StepCategory, WaveId};
 use crate::template::{Expr, Literal, Scope, Template, Value};
 
@@ -62,6 +63,26 @@ pub(super) enum Kind {
     Break(Expr),
     Fail(Template),
     Done,
+    Parallel {
+        lanes: Vec<NamedLane>,
+        /// Whether the first that ends well ends the others.
+        first: bool,
+    },
+}
+
+impl Kind {
+    /// The lists of steps that it holds.
+    pub(super) fn lists(&self) -> Vec<&[Step]> {
+        match self {
+            Self::Do(steps) | Self::For { body: steps, .. } | Self::While { body: steps, .. } => {
+                vec![steps]
+            }
+            Self::Parallel { lanes, .. } => lanes.iter().map(|lane| &*lane.steps).collect(),
+            Self::Command { .. } | Self::Set(_) | Self::Break(_) | Self::Fail(_) | Self::Done => {
+                Vec::new()
+            }
+        }
+    }
 }
 
 /// All states so far, by wave and name.
@@ -103,6 +124,8 @@ pub(super) struct StepReader<'c, 't> {
     pub reads_output: bool,
     /// How many loop names are bound at a time at most.
     pub slots: u32,
+    /// The lanes so far; the first is the program itself.
+    pub lanes: Vec<LaneDef>,
 }
 
 /// Where a step stands.
@@ -115,6 +138,10 @@ pub(super) struct Place<'a> {
     pub loops: u32,
     /// Whether any loop is around it, which it may leave.
     pub in_loop: bool,
+    /// How many lanes are around it.
+    pub lanes: u32,
+    /// The lane that it is in.
+    pub lane: LaneNo,
     /// The scope at the beginning of the pipelined list that it is in.
     pub list: Option<&'a Scope<'a>>,
 }
@@ -122,7 +149,16 @@ pub(super) struct Place<'a> {
 impl<'t> StepReader<'_, 't> {
     /// The steps of a wave. Steps that name no state belong to one named `state`.
     pub(super) fn read(&mut self, value: &Spot<'t>, scope: &Scope<'_>, state: &str) -> Vec<Step> {
-        let place = Place { scope, state, depth: 0, loops: 0, in_loop: false, list: None };
+        let place = Place {
+            scope,
+            state,
+            depth: 0,
+            loops: 0,
+            in_loop: false,
+            lanes: 0,
+            lane: LaneNo::MAIN,
+            list: None,
+        };
         self.steps("step", value, place)
     }
 
@@ -188,6 +224,13 @@ impl<'t> StepReader<'_, 't> {
         if place.list.is_some() {
             self.check_in_list(&all, action);
         }
+        if place.lanes > 0 && action == "done" {
+            let message = "`done` within a lane: the other lanes go on".to_owned();
+            let cure =
+                "let the lane come to its end, and end the program after the join".to_owned();
+            let span = table.get("done").map_or_else(|| value.span(), Spot::span);
+            self.cx.error(span, message, Some(cure));
+        }
         let otherwise = self.more("else", table, inner);
         let on_error = self.more("on_error", table, inner);
         let (kind, text) = kind?;
@@ -198,7 +241,7 @@ impl<'t> StepReader<'_, 't> {
         if table.get("on_error").is_some() {
             reach = reach.guarded_by(&Reach::of_list(&on_error));
         }
-        self.check_end(table, &kind, timeout);
+        self.check_end(table, &kind, timeout, place);
         Some(Step {
             state: state.to_owned(),
             names_state: own_state.is_some(),
@@ -293,7 +336,7 @@ impl<'t> StepReader<'_, 't> {
     fn check_in_list(&mut self, all: &[Entry<'_, '_>], action: &str) {
         for entry in all {
             let (message, cure) = match entry.key {
-                "on_error" | "fail" | "done" => (
+                "on_error" | "fail" | "done" | "parallel" => (
                     format!(
                         "`{}` within a pipelined list, which does not await replies",
                         entry.key
@@ -332,6 +375,7 @@ impl<'t> StepReader<'_, 't> {
                 Some((Kind::Fail(text), words))
             }
             "done" => self.done(table.get("done")?),
+            "parallel" => self.parallel(table, place),
             "do" => {
                 let steps = self.steps("do", table.get("do")?, deeper(place));
                 Some((Kind::Do(steps), String::new()))

@@ -40,6 +40,16 @@ impl List {
         self.bytes -= bytes as usize;
     }
 
+    /// How many commands are in flight.
+    pub(super) const fn len(&self) -> u32 {
+        self.commands
+    }
+
+    /// Whether it is still at it, and nothing has failed.
+    pub(super) const fn is_open(&self) -> bool {
+        self.commands > 0 && !self.is_cancelled && self.fault.is_none()
+    }
+
     /// Whether nothing is in flight.
     pub(super) const fn is_empty(&self) -> bool {
         self.commands == 0

@@ -21,6 +21,7 @@ mod bindings;
 mod frame;
 mod judge;
 mod lane;
+mod lanes;
 mod list;
 mod position;
 mod step;
@@ -34,8 +35,9 @@ use serde_json::Value as Json;
 pub use step::{Advance, Blame, Effect, Facts, Moved, NextCommand, Progress, StepFailure, Token};
 
 use crate::limits::STEPS_WITHOUT_COMMAND_MAX;
-use crate::machine::lane::{Lane, Phase, Rest};
-use crate::program::node::{Node, NodeId};
+use crate::machine::lane::{Lane, Phase};
+use crate::machine::lanes::Lanes;
+use crate::program::node::{LaneDef, LaneNo, Node, NodeId};
 use crate::program::{Items, Program, Wave};
 use crate::template::{Value, value};
 
@@ -48,7 +50,7 @@ const ITEM_CHARS_MAX: usize = 200;
 pub struct Machine {
     wave: WaveId,
     shared: Shared,
-    lane: Lane,
+    lanes: Lanes,
     /// Whether it does the steps of `setup`.
     is_setup: bool,
     /// The variables as `setup` left them, for every item.
@@ -101,7 +103,7 @@ impl Machine {
                 item: Value::UNDEFINED,
                 number: 0,
             },
-            lane: Lane::at(NodeId(0), 0),
+            lanes: Lanes::new(Lane::at(LaneNo::MAIN, NodeId(0))),
             is_setup: false,
             first_vars: None,
         };
@@ -109,7 +111,7 @@ impl Machine {
         let setup = wave_of(program, wave).setup.filter(|_| facts.item.is_none());
         if let Some(setup) = setup {
             machine.is_setup = true;
-            machine.lane.node = setup;
+            machine.lanes.main.node = setup;
         }
         machine
     }
@@ -120,7 +122,7 @@ impl Machine {
     /// # Panics
     /// When the machine has not ended its last item.
     pub fn take_item(&mut self, program: &Program, item: &Json) {
-        assert_eq!(self.lane.phase, Phase::Ended, "an item is taken after the last one");
+        assert_eq!(self.lanes.main.phase, Phase::Ended, "an item is taken after the last one");
         if std::mem::replace(&mut self.is_setup, false) {
             self.first_vars = Some(self.shared.vars.as_slice().into());
         }
@@ -149,8 +151,9 @@ impl Machine {
 
     fn rewind(&mut self, program: &Program, item: Option<&Json>) {
         let wave = wave_of(program, self.wave);
-        let position = std::mem::take(&mut self.lane.position);
-        self.lane = Lane { position, ..Lane::at(wave.entry, wave.slots) };
+        let position = std::mem::take(&mut self.lanes.main.position);
+        let slots = vec![Value::UNDEFINED; wave.slots as usize];
+        self.lanes.main = Lane { position, slots, ..Lane::at(LaneNo::MAIN, wave.entry) };
         self.shared.vars = match &self.first_vars {
             Some(vars) => vars.to_vec(),
             None => vec![Value::UNDEFINED; wave.vars.len()],
@@ -158,10 +161,11 @@ impl Machine {
         self.shared.item = item.map_or(Value::UNDEFINED, value::from_json);
     }
 
-    /// The state it is in; `None` before its start and after its end.
+    /// The state that it is in, whatever its lanes are in; `None` before its start and after its
+    /// end.
     #[must_use]
     pub const fn state(&self) -> Option<StateId> {
-        self.lane.state()
+        self.lanes.main.state()
     }
 
     /// Whether it does, or did last, the steps of `setup`.
@@ -173,7 +177,7 @@ impl Machine {
     /// When it is to be given [`Advance::Time`], C. Ask again after every input.
     #[must_use]
     pub fn deadline(&self) -> Option<CTime> {
-        self.lane.deadline()
+        self.lanes.deadline()
     }
 
     /// Goes on from here at `now` (C) until something has to be waited for, or the program ends.
@@ -192,26 +196,28 @@ impl Machine {
         let budget = STEPS_WITHOUT_COMMAND_MAX;
         let shared = &mut self.shared;
         let mut turn = Turn { program, wave, shared, now, cause: Cause::Done, budget, out };
-        let rest = match input {
-            Advance::Start => self.lane.start(&mut turn),
-            Advance::Replied(token, reply) => self.lane.replied(&mut turn, token, reply),
-            Advance::Time => self.lane.time(&mut turn),
+        let (lane, rest) = match input {
+            Advance::Start => (LaneNo::MAIN, self.lanes.main.start(&mut turn)),
+            Advance::Replied(token, reply) => {
+                (token.lane, self.lanes.lane(token.lane).replied(&mut turn, token, reply))
+            }
+            Advance::Time => return self.lanes.time(&mut turn),
         };
-        match rest {
-            Rest::Waits => Progress::Waits,
-            Rest::Done => Progress::Done,
-            Rest::Failed(failure) => Progress::Failed(failure),
-        }
+        self.lanes.settle(&mut turn, lane, rest)
     }
 
     /// Ends it from outside. Does nothing to a machine that has ended.
     pub fn stop(&mut self, out: &mut Vec<Effect>) {
-        self.lane.end(Cause::Stopped, out);
+        self.lanes.end(Cause::Stopped, out);
     }
 }
 
 fn wave_of(program: &Program, wave: WaveId) -> &Wave {
     program.wave(wave).expect("a machine's wave is in its program")
+}
+
+fn lane_of(wave: &Wave, lane: LaneNo) -> &LaneDef {
+    wave.lane(lane).expect("a machine's lanes are in its wave")
 }
 
 fn node_of(wave: &Wave, node: NodeId) -> &Node {

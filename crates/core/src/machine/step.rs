@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 #[cfg(doc)]
 use crate::machine::Machine;
-use crate::program::node::NodeId;
+use crate::program::node::{LaneNo, NodeId};
 
 /// What an attempt is told about itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,8 @@ pub enum Advance<'a> {
 /// it, and hands it back with the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
+    /// The lane that sent it.
+    pub(super) lane: LaneNo,
     /// The step that sent it.
     pub(super) node: NodeId,
     /// Whether its time limit is that of a step around it.
@@ -51,13 +53,31 @@ pub enum Effect {
     Moved(Moved),
     /// A command is to be sent.
     Send(NextCommand),
-    /// The commands of its pipelined list that have no reply yet are to be cancelled.
-    CancelList,
+    /// The commands of this lane that have no reply yet are to be cancelled.
+    Cancel(LaneNo),
+    /// A lane began others, and waits for them: to be recorded.
+    Forked {
+        /// Which.
+        lane: LaneNo,
+        /// The others.
+        lanes: Vec<LaneNo>,
+        /// Whether the first that ends well ends the others.
+        first: bool,
+    },
+    /// The lanes that a lane began have ended: to be recorded.
+    Merged {
+        /// The lane that goes on.
+        lane: LaneNo,
+        /// The lane that was the first to end well, where that ended the others.
+        winner: Option<LaneNo>,
+    },
 }
 
 /// A change of state. `None` is outside of all states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
+    /// The lane that moved.
+    pub lane: LaneNo,
     /// The state left.
     pub from: Option<StateId>,
     /// The state entered. It may be the one that was left: a new visit of it.
@@ -82,6 +102,8 @@ pub enum Progress {
 pub struct NextCommand {
     /// To be handed back with its reply.
     pub token: Token,
+    /// The lane that it belongs to.
+    pub lane: LaneNo,
     /// The state it belongs to; the machine is in it.
     pub state: StateId,
     /// Which visit of that state by this attempt, from 0.

@@ -20,6 +20,8 @@ enum Flow {
     Go(NodeId),
     /// It waits, and goes on here.
     Wait(NodeId, Phase),
+    /// Lanes begin here.
+    Fork,
     Done,
 }
 
@@ -27,7 +29,9 @@ enum Flow {
 pub(super) enum Walked {
     /// To where something is waited for.
     Waits,
-    /// To the program's end.
+    /// To where lanes begin.
+    Forks,
+    /// To its end.
     Done,
 }
 
@@ -43,6 +47,7 @@ impl Lane {
                     (self.node, self.phase) = (node, phase);
                     return Ok(Walked::Waits);
                 }
+                Flow::Fork => return Ok(Walked::Forks),
                 Flow::Done => return Ok(Walked::Done),
             }
         }
@@ -163,6 +168,7 @@ impl Lane {
                 self.list = None;
                 *next
             }
+            NodeKind::Fork { .. } => return Ok(Flow::Fork),
             NodeKind::End => return Ok(Flow::Done),
         };
         Ok(Flow::Go(next))
@@ -243,7 +249,8 @@ impl Lane {
         };
         let scoped = around.is_some_and(|around| own.is_none_or(|own| around < own));
         turn.out.push(Effect::Send(NextCommand {
-            token: Token { node: self.node, scoped, bytes },
+            token: Token { lane: self.no, node: self.node, scoped, bytes },
+            lane: self.no,
             state,
             visit: self.position.visit(),
             name: action.name(),

@@ -75,12 +75,24 @@ pub struct OutlineStep {
     /// The steps within, of `do` and `for`, or when its `if` holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Self>,
+    /// The lanes of `parallel`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<OutlineLane>,
     /// The steps when its `if` does not hold.
     #[serde(rename = "else", skip_serializing_if = "Vec::is_empty")]
     pub otherwise: Vec<Self>,
     /// The steps when it fails.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub on_error: Vec<Self>,
+}
+
+/// A lane.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutlineLane {
+    /// Its name.
+    pub name: String,
+    /// Its steps.
+    pub steps: Vec<OutlineStep>,
 }
 
 impl Program {

@@ -6,6 +6,7 @@ mod broken;
 mod control;
 mod errors;
 mod grammar;
+mod lanes;
 mod machine;
 mod pipelined;
 mod plan;
@@ -16,8 +17,8 @@ use std::fmt::Write as _;
 
 use musec_core::job::{Options, parse};
 use musec_core::{
-    Advance, Effect, Facts, JobErrors, Machine, Moved, NextCommand, Program, Progress, StepFailure,
-    Token, WaveId,
+    Advance, Effect, Facts, JobErrors, LaneNo, Machine, Moved, NextCommand, Program, Progress,
+    StepFailure, Token, WaveId,
 };
 use musec_protocol::{Action, AttemptNo, CommandId, Outcome, Reply, Tail, WTime};
 use musec_trace::CTime;
@@ -126,9 +127,19 @@ impl<'p> Walk<'p> {
         for effect in effects {
             let line = match effect {
                 Effect::Moved(moved) => self.moved(moved),
-                Effect::CancelList => "cancel the list".to_owned(),
+                Effect::Cancel(lane) => format!("cancel {}", self.lane(lane)),
+                Effect::Forked { lane, lanes, .. } => {
+                    let lanes: Vec<_> = lanes.iter().map(|lane| self.lane(*lane)).collect();
+                    format!("{}forks {}", self.prefix(lane), lanes.join(" "))
+                }
+                Effect::Merged { lane, winner } => {
+                    let winner = winner.map(|winner| format!(" won by {}", self.lane(winner)));
+                    format!("{}merges{}", self.prefix(lane), winner.unwrap_or_default())
+                }
                 Effect::Send(next) => {
-                    let line = format!("{}#{} {}", self.name(next.state), next.visit, shown(&next));
+                    let lane = self.prefix(next.lane);
+                    let state = self.name(next.state);
+                    let line = format!("{lane}{state}#{} {}", next.visit, shown(&next));
                     self.sent.push(next);
                     line
                 }
@@ -147,9 +158,27 @@ impl<'p> Walk<'p> {
 
     fn moved(&mut self, moved: Moved) -> String {
         self.moves.push(moved);
-        let Moved { from, to, cause } = moved;
+        let Moved { lane, from, to, cause } = moved;
         let name = |state: Option<_>| state.map_or("-", |state| self.name(state));
-        format!("{} > {} {}", name(from), name(to), cause.name())
+        let lane = self.prefix(lane);
+        format!("{lane}{} > {} {}", name(from), name(to), cause.name())
+    }
+
+    /// What a lane is called: names from the outside in; `main` for the program itself.
+    fn lane(&self, lane: LaneNo) -> String {
+        let wave = self.program.wave(WaveId(0)).unwrap();
+        let path = wave.lane_path(lane);
+        if path.is_empty() {
+            return "main".to_owned();
+        }
+        let named = |path: &[u32]| wave.lanes().find(|(known, _)| *known == path).unwrap().1;
+        let names: Vec<_> = (1..=path.len()).map(|length| named(&path[..length])).collect();
+        names.join(".")
+    }
+
+    fn prefix(&self, lane: LaneNo) -> String {
+        let name = self.lane(lane);
+        if name == "main" { String::new() } else { format!("{name}: ") }
     }
 
     fn name(&self, state: musec_core::StateId) -> &'p str {

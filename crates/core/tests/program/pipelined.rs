@@ -11,22 +11,22 @@ use crate::{Walk, facts, ok, reply, steps, wrong};
 const WINDOW: usize = PIPELINE_COMMANDS_MAX as usize;
 
 impl Walk<'_> {
-    fn begin(&mut self) -> Progress {
+    pub(crate) fn begin(&mut self) -> Progress {
         self.input(CTime::ZERO, Advance::Start)
     }
 
     /// A reply to the command at this place among those that have none.
-    fn answer(&mut self, place: usize, reply: &Reply) -> Progress {
+    pub(crate) fn answer(&mut self, place: usize, reply: &Reply) -> Progress {
         self.answer_at(CTime::ZERO, place, reply)
     }
 
-    fn answer_at(&mut self, now: CTime, place: usize, reply: &Reply) -> Progress {
+    pub(crate) fn answer_at(&mut self, now: CTime, place: usize, reply: &Reply) -> Progress {
         let next = self.sent.remove(place);
         self.input(now, Advance::Replied(next.token, reply))
     }
 
     /// Texts of the `echo`s that have no reply.
-    fn out(&self) -> Vec<String> {
+    pub(crate) fn out(&self) -> Vec<String> {
         self.sent.iter().map(text).collect()
     }
 }
@@ -132,7 +132,7 @@ fn the_first_command_that_fails_cancels_the_others_and_names_itself() {
     walk.begin();
     walk.answer(0, &ok());
     assert_eq!(walk.answer(0, &reply(Outcome::Exited(3), "why")), Progress::Waits);
-    assert_eq!(walk.log.iter().filter(|line| *line == "cancel the list").count(), 1);
+    assert_eq!(walk.log.iter().filter(|line| *line == "cancel main").count(), 1);
     assert_eq!(walk.answer(0, &reply(Outcome::Exited(4), "")), Progress::Waits);
     let Progress::Failed(failure) = walk.answer(0, &reply(Outcome::Cancelled, "")) else {
         panic!()
@@ -170,7 +170,7 @@ fn a_step_that_cannot_be_taken_fails_the_list_after_those_before_it() {
     assert!(failure.starts_with("bad: "), "{failure}");
     let failure = failed(walk.answer(0, &reply(Outcome::Exited(9), "")));
     assert_eq!(failure, "echo: exit code 9", "what was sent before it failed first");
-    assert!(!walk.log.contains(&"cancel the list".to_owned()), "nothing was left to cancel");
+    assert!(!walk.log.contains(&"cancel main".to_owned()), "nothing was left to cancel");
 }
 
 #[test]
@@ -192,9 +192,9 @@ fn a_limit_around_a_list_cancels_it_at_its_instant() {
     assert_eq!(in_time.machine.deadline(), None);
 
     walk.input(at(1_999_999_999), Advance::Time);
-    assert!(!walk.log.contains(&"cancel the list".to_owned()), "it is not yet over");
+    assert!(!walk.log.contains(&"cancel main".to_owned()), "it is not yet over");
     walk.input(at(2_000_000_000), Advance::Time);
-    assert_eq!(walk.log.last().unwrap(), "cancel the list");
+    assert_eq!(walk.log.last().unwrap(), "cancel main");
     assert_eq!(walk.machine.deadline(), None);
     walk.input(at(2_000_000_001), Advance::Time);
     walk.answer(0, &ok());
@@ -279,6 +279,8 @@ fn what_needs_a_reply_cannot_stand_in_a_list() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     /// Whatever order replies come in, and whichever fail: every command has one reply, no more
     /// are out than the window holds, the machine ends, and it has failed if a command has.
     #[test]

@@ -15,7 +15,6 @@ pub(in crate::job) static LATER: &[Later] = &[
     later("max_cost", &[Place::Job]),
     later_action("send"),
     later_action("receive"),
-    later_action("parallel"),
     later_action("await"),
     later_action("wait_info"),
     later_action("barrier"),
@@ -23,7 +22,6 @@ pub(in crate::job) static LATER: &[Later] = &[
     later("from", &[Place::Step]),
     later("on", &[Place::Step]),
     later("background", &[Place::Step]),
-    later("first", &[Place::Step]),
     later("scope", &[Place::Step]),
     later("once", &[Place::Step]),
 ];
