@@ -3,10 +3,12 @@
 //! The first byte chooses what the rest is: a whole file; payloads (each with two bytes of length),
 //! which are put into entries with good checksums, because no fuzzer guesses those; or a place and
 //! a byte for it, to damage a sound journal. What is read is written and read again; of a journal
-//! that is damaged at one place, all records before it are read as they were.
+//! that is damaged at one place, all records before it are read as they were. Whatever is read is
+//! folded, and has a report whose parts sum to the whole.
 
 use std::sync::OnceLock;
 
+use musec_analysis::{Account, RunLiveness, Trace};
 use musec_trace::Record;
 use musec_trace::journal::{self, JournalError, JournalReader, Next};
 
@@ -28,8 +30,25 @@ fn check_file(file: &[u8]) {
     let (same, sound) = read(&again);
     assert!(matches!(sound, Ok(0)), "a journal that was just written: {sound:?}");
     assert_eq!(same, records, "what was read, was written and was read again");
+    check_report(&records);
     if let Err(JournalError::Damaged { offset, .. }) = end {
         assert!(usize::try_from(offset).is_ok_and(|offset| offset <= file.len()));
+    }
+}
+
+/// That these records, in whatever order, have a report.
+fn check_report(records: &[Record]) {
+    let mut trace = Trace::default();
+    for record in records {
+        trace.apply(record);
+    }
+    let account = Account::of(&trace);
+    if let Err(error) = account.check_conservation() {
+        panic!("a report that does not sum up: {error}");
+    }
+    for liveness in [RunLiveness::NotRunning, RunLiveness::Running] {
+        let report = musec_analysis::report(&trace, &account, liveness);
+        assert!(serde_json::to_string(&report).is_ok());
     }
 }
 

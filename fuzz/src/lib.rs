@@ -1,9 +1,9 @@
-//! What must hold for any bytes whatsoever: one law for each way in which untrusted bytes come.
+//! What must hold for any bytes: one law for each way in which untrusted bytes come.
 //!
-//! In: bytes, of libFuzzer, of a corpus or of a file that broke a law. Out: nothing, or a panic that
-//! says which law is broken. Invariants: a law is a function of its bytes alone, so that an input
-//! which breaks it does so again; the laws know nothing of libFuzzer, so that the corpora are
-//! replayed by every `cargo test`.
+//! In: bytes, of libFuzzer, of a corpus or of a file that broke a law. Out: nothing, or a panic
+//! that says which law is broken. Invariants: a law is a function of its bytes alone, so that an
+//! input which breaks it does so again; the laws know nothing of libFuzzer, so that the corpora
+//! are replayed by every `cargo test`.
 
 mod expression;
 mod frames;

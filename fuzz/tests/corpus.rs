@@ -122,6 +122,15 @@ fn every_kind_of_message_is_among_the_seeds_of_frames() {
 }
 
 #[test]
+fn a_run_cut_at_any_byte_has_a_report_that_sums_up() {
+    let law = musec_fuzz::law("journal").unwrap();
+    let sample = fs::read(root().join("fuzz/corpus/journal/sample")).unwrap();
+    for cut in 0..sample.len() {
+        (law.check)(&sample[..cut]);
+    }
+}
+
+#[test]
 fn seeds_are_short() {
     for law in LAWS {
         for seed in files(&root().join("fuzz/corpus").join(law.name)) {

@@ -1,7 +1,8 @@
 //! Developer chores of musec: `cargo xtask tidy`, `test`, `fuzz`, `check-report`.
 //!
 //! In: a chore's name. Out: words on the terminal, and exit code 0 (well), 1 (a chore found
-//! something) or 2 (there is no such chore). Chores only read the tree; `test` and `fuzz` also build.
+//! something) or 2 (there is no such chore). Chores only read the tree; `test` and `fuzz` also
+//! build.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
 

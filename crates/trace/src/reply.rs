@@ -62,8 +62,8 @@ pub(crate) fn reply_from_wire(replied: wire::Replied) -> Result<(LaunchId, CTime
             system_ns: usage.system_ns,
             peak_rss_bytes: usage.peak_rss_bytes,
         }),
-        stdout: tail_from_wire(replied.stdout),
-        stderr: tail_from_wire(replied.stderr),
+        stdout: tail_from_wire(replied.stdout)?,
+        stderr: tail_from_wire(replied.stderr)?,
         bytes: replied.bytes,
         objects: replied.objects.into_iter().map(object_from_wire).collect(),
     };
@@ -155,8 +155,12 @@ pub(crate) fn tail_to_wire(tail: Tail) -> Option<wire::Tail> {
     (tail.total_bytes > 0).then_some(wire::Tail { text: tail.text, total_bytes: tail.total_bytes })
 }
 
-pub(crate) fn tail_from_wire(tail: Option<wire::Tail>) -> Tail {
-    tail.map_or_else(Tail::default, |tail| Tail { text: tail.text, total_bytes: tail.total_bytes })
+pub(crate) fn tail_from_wire(tail: Option<wire::Tail>) -> Result<Tail, Fault> {
+    let Some(tail) = tail else { return Ok(Tail::default()) };
+    if tail.text.len() as u64 > tail.total_bytes {
+        return Err("an output tail longer than the output");
+    }
+    Ok(Tail { text: tail.text, total_bytes: tail.total_bytes })
 }
 
 fn object_to_wire(object: Object) -> wire::Object {
