@@ -7,7 +7,8 @@ use crate::{
 };
 
 pub(crate) fn reply_to_wire(launch: LaunchId, t3: CTime, reply: Reply) -> wire::Replied {
-    let (outcome, outcome_value, error_kind, error_text) = outcome_to_wire(reply.outcome);
+    let (outcome, outcome_value, error_kind, error_text) = outcome_to_wire(&reply.outcome);
+    let error_text = error_text.to_owned();
     wire::Replied {
         launch: launch.0,
         t3_ns: t3.ns,
@@ -70,16 +71,15 @@ pub(crate) fn reply_from_wire(replied: wire::Replied) -> Result<(LaunchId, CTime
     Ok((LaunchId(replied.launch), CTime::from_ns(replied.t3_ns), reply))
 }
 
-fn outcome_to_wire(outcome: Outcome) -> (u32, i64, u32, String) {
+/// Its number, its value, its kind of error and that error's text.
+pub(crate) fn outcome_to_wire(outcome: &Outcome) -> (u32, i64, u32, &str) {
     match outcome {
-        Outcome::Ok => (1, 0, 0, String::new()),
-        Outcome::Exited(code) => (2, code.into(), 0, String::new()),
-        Outcome::Signalled(signal) => (3, signal.into(), 0, String::new()),
-        Outcome::TimedOut { limit_ms } => {
-            (4, i64::try_from(limit_ms).unwrap_or(i64::MAX), 0, String::new())
-        }
-        Outcome::Failed { kind, text } => (5, 0, error_code(kind), text),
-        Outcome::Cancelled => (6, 0, 0, String::new()),
+        Outcome::Ok => (1, 0, 0, ""),
+        Outcome::Exited(code) => (2, i64::from(*code), 0, ""),
+        Outcome::Signalled(signal) => (3, i64::from(*signal), 0, ""),
+        Outcome::TimedOut { limit_ms } => (4, i64::try_from(*limit_ms).unwrap_or(i64::MAX), 0, ""),
+        Outcome::Failed { kind, text } => (5, 0, error_code(*kind), text),
+        Outcome::Cancelled => (6, 0, 0, ""),
     }
 }
 
@@ -123,16 +123,19 @@ fn error_from(code: u32) -> Result<ErrorKind, Fault> {
     })
 }
 
-fn phase_to_wire(phase: Phase) -> wire::Phase {
-    let kind = match phase.kind {
+pub(crate) const fn phase_code(kind: PhaseKind) -> u32 {
+    match kind {
         PhaseKind::User => 1,
         PhaseKind::Sleep => 2,
         PhaseKind::FirstByte => 3,
         PhaseKind::Transfer => 4,
         PhaseKind::Disk => 5,
         PhaseKind::BackOff => 6,
-    };
-    wire::Phase { kind, from_ns: phase.from.ns, to_ns: phase.to.ns }
+    }
+}
+
+fn phase_to_wire(phase: Phase) -> wire::Phase {
+    wire::Phase { kind: phase_code(phase.kind), from_ns: phase.from.ns, to_ns: phase.to.ns }
 }
 
 fn phase_from_wire(phase: wire::Phase) -> Result<Phase, Fault> {

@@ -52,9 +52,8 @@ pub fn append_payload(out: &mut Vec<u8>, payload: &[u8]) {
 
 /// Appends `record` as an entry.
 fn append_entry(out: &mut Vec<u8>, record: crate::Record) {
-    use prost::Message;
     let start = begin_entry(out);
-    crate::wire::Record::from(record).encode_raw(out);
+    crate::encode::encode(record, out);
     end_entry(out, start);
 }
 
