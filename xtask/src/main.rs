@@ -1,4 +1,5 @@
-//! Developer chores of musec: `cargo xtask tidy`, `test`, `fuzz`, `check-report`.
+//! Developer chores of musec: `cargo xtask tidy`, `test`, `fuzz`, `performance`,
+//! `check-report`.
 //!
 //! In: a chore's name. Out: words on the terminal, and exit code 0 (well), 1 (a chore found
 //! something) or 2 (there is no such chore). Chores only read the tree; `test` and `fuzz` also
@@ -8,6 +9,7 @@
 
 mod fuzz;
 mod needs;
+mod performance;
 mod report;
 mod run_tests;
 mod source;
@@ -25,6 +27,8 @@ usage: cargo xtask CHORE
                       tries random bytes for N seconds (60) on each law of fuzz/, or on one
   fuzz LAW --replay FILE
                       tries one input, such as one that broke the law before
+  performance [--quick]
+                      measures on an idle machine, and writes docs/src/performance.md
   check-report FILE   checks the sums of a report of `musec report --format json`
 ";
 
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
         ["test"] => run_tests::run(&[]),
         ["test", "--", rest @ ..] => run_tests::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["performance", rest @ ..] => performance::run(rest),
         ["check-report", file] => report::run(file.as_ref()),
         _ => {
             eprint!("{USAGE}");
