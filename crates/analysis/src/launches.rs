@@ -19,8 +19,8 @@ pub struct Launches {
     /// From the request to the launcher, before a process is made, to the coordinator's having read
     /// the hello, C. It bounds from above what lies between the worker's exec and its hello.
     pub request_to_hello: Quantiles,
-    /// From the first instruction of the worker's own to its hello's being encoded, W. It bounds the
-    /// same from below.
+    /// From the worker's first own instruction to its hello's being encoded, W. It bounds the same
+    /// from below.
     pub start_to_hello: Quantiles,
     /// How it went on, for growing shares of the workers.
     pub curve: Vec<Share>,

@@ -1,8 +1,8 @@
 //! `cargo xtask performance`: measures, and writes `docs/src/performance.md`.
 //!
 //! In: the tree, a machine with nothing else to do. Out: the chapter, made of this run's figures
-//! alone, but for those of others, which are cited; the JSON of every bench beside it, in the target
-//! folder. Every floor is measured in the same run as what stands beside it.
+//! alone, but for those of others, which are cited; the JSON of every bench beside it, in the
+//! target folder. Every floor is measured in the same run as what stands beside it.
 
 mod machine;
 mod page;

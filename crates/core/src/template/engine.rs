@@ -15,8 +15,8 @@ use crate::template::{Binding, Bindings, CompileError, EvalError, Scope};
 /// A compiled expression.
 pub struct Expr {
     source: String,
-    /// What is evaluated: the expression itself if it is cheap whatever its names are bound to; else
-    /// a list of it and of what it cost.
+    /// What is evaluated: the expression itself if it is cheap whatever its names are bound to;
+    /// else a list of it and of what it cost.
     compiled: Expression<'static, 'static>,
     is_metered: bool,
     names: Vec<(Arc<str>, Binding)>,

@@ -1,5 +1,5 @@
-//! `musec bench record`: what it costs to record an event: encoding it, its checksum, and the thread
-//! that writes.
+//! `musec bench record`: what it costs to record an event: its bytes, its checksum, and the thread
+//! that writes them.
 //!
 //! The events are those of commands as a run has them: for each command it is queued, sent and
 //! answered, and the machine moves on. They are made before the clock starts, a batch at a time,
