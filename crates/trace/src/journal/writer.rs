@@ -21,12 +21,22 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks on their way to the disk: with the chunk's size this bounds memory to 16 MiB.
 const CHUNKS_MAX: usize = 64;
 
+/// Room in a chunk beyond [`CHUNK_BYTES`]: the entry that fills a chunk ends beyond it, and should
+/// not make it move. Longer entries do.
+const CHUNK_ROOM_BYTES: usize = 4 << 10;
+
+/// Written chunks that are kept to be filled again: one is filled while the other is written.
+/// Memory that is new costs more than what is written into it.
+const CHUNKS_KEPT_MAX: usize = 2;
+
 /// A journal being written. Dropping it without [`Journal::close`] still writes what was recorded,
 /// but tells nobody whether that worked.
 #[derive(Debug)]
 pub struct Journal {
     chunk: Vec<u8>,
     queue: Option<SyncSender<Job>>,
+    /// Chunks that were written, empty.
+    written: Receiver<Vec<u8>>,
     writer: Option<JoinHandle<()>>,
     failure: Arc<Mutex<Option<io::Error>>>,
     clock: CClock,
@@ -63,14 +73,16 @@ impl Journal {
         file.lock()?;
         file.write_all(&file_header())?;
         let (queue, jobs) = sync_channel(CHUNKS_MAX);
+        let (emptied, written) = sync_channel(CHUNKS_KEPT_MAX);
         let failure = Arc::new(Mutex::new(None));
         let theirs = Arc::clone(&failure);
         let writer = std::thread::Builder::new()
             .name("journal".into())
-            .spawn(move || write_all(&mut file, &jobs, &theirs))?;
+            .spawn(move || write_all(&mut file, &jobs, &emptied, &theirs))?;
         Ok(Self {
-            chunk: Vec::with_capacity(CHUNK_BYTES),
+            chunk: new_chunk(),
             queue: Some(queue),
+            written,
             writer: Some(writer),
             failure,
             clock,
@@ -91,8 +103,9 @@ impl Journal {
         if self.chunk.is_empty() {
             return;
         }
-        let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_BYTES));
-        self.send(Job::Write(chunk));
+        let empty = self.written.try_recv().unwrap_or_else(|_| new_chunk());
+        let full = std::mem::replace(&mut self.chunk, empty);
+        self.send(Job::Write(full));
     }
 
     /// Flushes and asks for the disk itself to have it: at the end of a wave, of a run.
@@ -152,6 +165,10 @@ impl Journal {
     }
 }
 
+fn new_chunk() -> Vec<u8> {
+    Vec::with_capacity(CHUNK_BYTES + CHUNK_ROOM_BYTES)
+}
+
 impl Drop for Journal {
     fn drop(&mut self) {
         if self.writer.is_some() {
@@ -162,14 +179,27 @@ impl Drop for Journal {
 
 /// The writer thread. After an error it goes on taking chunks, so that nobody waits for it, and
 /// writes none of them: a journal with a hole would be worse than one that ends.
-fn write_all(file: &mut File, jobs: &Receiver<Job>, failure: &Mutex<Option<io::Error>>) {
+fn write_all(
+    file: &mut File,
+    jobs: &Receiver<Job>,
+    emptied: &SyncSender<Vec<u8>>,
+    failure: &Mutex<Option<io::Error>>,
+) {
     let mut failed = false;
     while let Ok(job) = jobs.recv() {
         if failed {
             continue;
         }
         let done = match job {
-            Job::Write(chunk) => file.write_all(&chunk),
+            Job::Write(mut chunk) => {
+                let written = file.write_all(&chunk);
+                chunk.clear();
+                if chunk.capacity() <= 2 * CHUNK_BYTES {
+                    // Enough of them may be kept already, or nobody may be left to fill it.
+                    drop(emptied.try_send(chunk));
+                }
+                written
+            }
             Job::Sync => file.sync_data(),
         };
         if let Err(error) = done {
