@@ -17,7 +17,14 @@ const WORKERS: [u32; 2] = [1, 1000];
 const COMMANDS: u64 = 300_000;
 
 fn main() {
-    println!("sizes: Output {} Event {} Input {} Command {} Reply {}", size_of::<Output>(), size_of::<musec_trace::Event>(), size_of::<Input>(), size_of::<musec_protocol::Command>(), size_of::<Reply>());
+    println!(
+        "sizes: Output {} Event {} Input {} Command {} Reply {}",
+        size_of::<Output>(),
+        size_of::<musec_trace::Event>(),
+        size_of::<Input>(),
+        size_of::<musec_protocol::Command>(),
+        size_of::<Reply>()
+    );
     for (kind, list) in [("one at a time", ""), ("pipelined", "pipelined = true\n")] {
         for workers in WORKERS {
             let ns = measure(workers, list);

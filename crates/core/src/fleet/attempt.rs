@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use musec_protocol::{Action, AttemptNo, CommandId, LaunchId, Pong, Reply, Which, WorkerId};
+use musec_protocol::{Action, AttemptNo, LaunchId, Pong, Reply, Which, WorkerId};
 use musec_trace::{
     AttemptOutcome, CTime, EndCause, Event, Failure, Joined, StateId, Timer, WaveId,
 };
