@@ -37,6 +37,9 @@ const TURN_MAX: Duration = Journal::FLUSH_EVERY;
 /// [`limits::HEARTBEAT`].
 const PING_EVERY: Duration = limits::HEARTBEAT.saturating_sub(TURN_MAX);
 
+const PING_EVERY_NS: u64 = 950_000_000;
+const _: () = assert!(PING_EVERY.as_nanos() == PING_EVERY_NS as u128);
+
 /// How late the loop may wake, in nanoseconds of C, before that counts as lag: timers tick in
 /// milliseconds.
 const LATE_NS: u64 = 10_000_000;
@@ -147,7 +150,10 @@ impl Engine {
     /// Tells core what a worker said; nothing is performed yet.
     fn frame(&mut self, launch: LaunchId, t3: CTime, message: FromWorker) {
         let input = match message {
-            FromWorker::Reply(reply) => Input::Replied { launch, t3, reply: Box::new(reply) },
+            FromWorker::Reply(reply) => {
+                self.peers.entry(launch).heard = t3;
+                Input::Replied { launch, t3, reply: Box::new(reply) }
+            }
             FromWorker::Stall(stall) => Input::Stalled { launch, t3, stall },
             FromWorker::Pong(pong) => {
                 let peer = self.peers.entry(launch);
@@ -272,9 +278,11 @@ impl Engine {
     fn send(&mut self, launch: LaunchId, message: &ToWorker) -> Option<CTime> {
         if !self.batch.is_for(launch) {
             self.send_batch();
-            self.peers.known(launch)?.connection.as_ref()?;
         }
         let t0 = self.clock.now();
+        let peer = self.peers.known(launch)?;
+        peer.connection.as_ref()?;
+        peer.sent = t0;
         let added = self.batch.add(launch, message);
         if let Err(error) = added {
             self.broken_off(launch, &error.into());
@@ -299,7 +307,8 @@ impl Engine {
         self.pending.push_back(lost(launch, self.clock.now(), &error.to_string()));
     }
 
-    /// Sends the heartbeats that are due, to workers that have answered the one before.
+    /// Sends the heartbeats that are due, to workers that have answered the one before and have
+    /// not just answered a command.
     fn ping_due(&mut self, now: CTime) {
         while let Some((_, launch)) = self.pings.pop_front_if(|(due, _)| *due <= now) {
             let Some(peer) = self.peers.known(launch) else { continue };
@@ -307,7 +316,8 @@ impl Engine {
                 continue;
             }
             self.pings.push_back((now.after(PING_EVERY), launch));
-            if peer.ping.is_some() {
+            let before = CTime::from_ns(now.ns.saturating_sub(PING_EVERY_NS));
+            if peer.ping.is_some() || peer.has_exchanged_since(before) {
                 continue;
             }
             let seq = peer.pings;

@@ -33,9 +33,11 @@ pub const TOGETHER: &str = "together";
 /// Handshakes under way at a time: fewer than a coordinator takes strangers, enough to keep it busy.
 const JOINING_MAX: usize = 64;
 
-/// From the coming together of all workers to their going on: what the last ones have caused is
-/// over by then.
+/// After the coming together of all workers: what the last ones have caused is over by then.
 const SETTLE: Duration = Duration::from_millis(300);
+
+/// How long they then do nothing before they go on: long enough for a heartbeat of each.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// What a process of scripted workers tells of its progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +46,9 @@ pub enum Told {
     Joining,
     /// All workers have come to their n-th `together`, from 0.
     Gathered(u32),
-    /// They are about to be answered, and go on.
+    /// A moment has passed since.
+    Settled(u32),
+    /// Some time has passed in which nothing was done; they are about to be answered, and go on.
     GoOn(u32),
 }
 
@@ -113,6 +117,8 @@ impl All {
         self.rounds.set(round + 1);
         (self.tell)(Told::Gathered(round));
         tokio::time::sleep(SETTLE).await;
+        (self.tell)(Told::Settled(round));
+        tokio::time::sleep(IDLE).await;
         (self.tell)(Told::GoOn(round));
         self.go_on.notify_waiters();
     }

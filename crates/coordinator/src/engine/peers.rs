@@ -27,6 +27,16 @@ pub(super) struct Peer {
     /// The heartbeat under way, with its t0.
     pub(super) ping: Option<(u64, CTime)>,
     pub(super) pings: u64,
+    /// When something was last sent to it, and when something of it was last read, C.
+    pub(super) sent: CTime,
+    pub(super) heard: CTime,
+}
+
+impl Peer {
+    /// Whether messages went both ways since then: that is as good as a heartbeat.
+    pub(super) fn has_exchanged_since(&self, since: CTime) -> bool {
+        self.sent > since && self.heard > since
+    }
 }
 
 impl Peers {

@@ -43,6 +43,9 @@ struct Figures {
     floor_cpu_ns_per_command: u64,
     /// `cpu_ns_per_command / floor_cpu_ns_per_command`, in thousandths.
     ratio_thousandths: u64,
+    /// With all workers connected and nothing to do: heartbeats. Not in the figure per command, for
+    /// the share of workers that are idle.
+    idle_cpu_ns_per_s: u64,
     /// For each worker: accept, TLS, hello, welcome, its first command.
     handshake_cpu_ns: u64,
     /// What the process grew by until all workers were connected, for each of them.
@@ -68,8 +71,25 @@ struct Round {
     start: Look,
     joining: Look,
     gathered: Look,
+    settled: Look,
     first: Look,
     last: Look,
+}
+
+impl Round {
+    /// CPU of an idle second with all workers connected: heartbeats, and the loop's own.
+    fn idle_cpu_a_second(&self) -> Duration {
+        let idle = self.first.at - self.settled.at;
+        (self.first.cpu - self.settled.cpu).div_f64(idle.as_secs_f64())
+    }
+
+    /// CPU of all commands, without that of the workers that are idle meanwhile: that is by the
+    /// second, however many commands there are.
+    fn commands_cpu(&self, idle_share: f64) -> Duration {
+        let wall = (self.last.at - self.first.at).as_secs_f64();
+        let idle = self.idle_cpu_a_second().mul_f64(wall * idle_share);
+        (self.last.cpu - self.first.cpu).saturating_sub(idle)
+    }
 }
 
 pub(super) fn coordinator(args: &BenchCoordinatorArgs) -> Result<ExitCode, CliError> {
@@ -81,11 +101,12 @@ pub(super) fn coordinator(args: &BenchCoordinatorArgs) -> Result<ExitCode, CliEr
         rounds.push(round(args, busy)?);
     }
     let commands = u64::from(busy) * args.commands;
-    let of = |figure: fn(&Round) -> Duration, count| {
+    let of = |figure: &dyn Fn(&Round) -> Duration, count| {
         let figures: Vec<_> = rounds.iter().map(|round| per(figure(round), count)).collect();
         median(&figures).unwrap_or_default()
     };
-    let cpu_ns_per_command = of(|round| round.last.cpu - round.first.cpu, commands);
+    let idle_share = f64::from(args.workers - busy) / f64::from(args.workers);
+    let cpu_ns_per_command = of(&|round| round.commands_cpu(idle_share), commands);
     let floor_cpu_ns_per_command = median(&floors).unwrap_or_default();
     // Memory that a process was given once it keeps: only the first round shows it grow.
     let grown = rounds.first().map_or(0, |round| {
@@ -99,12 +120,13 @@ pub(super) fn coordinator(args: &BenchCoordinatorArgs) -> Result<ExitCode, CliEr
         traced: !args.no_trace,
         rounds: args.rounds,
         commands,
-        wall_ns: of(|round| round.last.at - round.first.at, 1),
+        wall_ns: of(&|round| round.last.at - round.first.at, 1),
         cpu_ns_per_command,
         floor_cpu_ns_per_command,
         ratio_thousandths: cpu_ns_per_command * 1000 / floor_cpu_ns_per_command.max(1),
+        idle_cpu_ns_per_s: of(&Round::idle_cpu_a_second, 1),
         handshake_cpu_ns: of(
-            |round| round.gathered.cpu - round.joining.cpu,
+            &|round| round.gathered.cpu - round.joining.cpu,
             u64::from(args.workers),
         ),
         rss_bytes_per_worker: grown / u64::from(args.workers),
@@ -123,6 +145,7 @@ fn in_words(figures: &Figures) -> String {
          \x20 CPU a command       {:>12}\n\
          \x20 plain-socket floor  {:>12}\n\
          \x20 ratio               {:>9}.{:02}\n\
+         \x20 CPU an idle second  {:>9} ms\n\
          \x20 CPU a handshake     {:>12}\n\
          \x20 memory a worker     {:>10} B\n\
          \x20 wall time           {:>9} ms\n",
@@ -135,6 +158,7 @@ fn in_words(figures: &Figures) -> String {
         us(figures.floor_cpu_ns_per_command),
         figures.ratio_thousandths / 1000,
         figures.ratio_thousandths % 1000 / 10,
+        figures.idle_cpu_ns_per_s / 1_000_000,
         us(figures.handshake_cpu_ns),
         figures.rss_bytes_per_worker,
         figures.wall_ns / 1_000_000,
@@ -195,11 +219,11 @@ fn round(args: &BenchCoordinatorArgs, busy: u32) -> Result<Round, CliError> {
     }
     let finished = executed.join().map_err(|_| CliError::Panicked)??;
     ended?;
-    let [joining, gathered, first, last, ..] = looks[..] else { return Err(missing()) };
+    let [joining, gathered, settled, first, last, ..] = looks[..] else { return Err(missing()) };
     if finished.status != RunStatus::Done {
         return Err(failed(std::io::Error::other("the run did not end well")));
     }
-    Ok(Round { start, joining, gathered, first, last })
+    Ok(Round { start, joining, gathered, settled, first, last })
 }
 
 fn setup(
@@ -256,6 +280,7 @@ pub(super) fn scripted(workers: u32) -> Result<ExitCode, CliError> {
         drop(print(match told {
             Told::Joining => "joining\n".to_owned(),
             Told::Gathered(round) => format!("gathered {round}\n"),
+            Told::Settled(round) => format!("settled {round}\n"),
             Told::GoOn(round) => format!("go on {round}\n"),
         }));
     };
