@@ -106,7 +106,7 @@ impl CliError {
             | Self::NoProgram(_) => 3,
             Self::Journal { .. } | Self::Conservation(_) => 4,
             Self::Run(RunError::ResultsInterrupted { .. }) => 130,
-            Self::Run(RunError::Journal { .. })
+            Self::Run(RunError::Journal { .. } | RunError::Results { .. })
             | Self::Output(_)
             | Self::Write { .. }
             | Self::Panicked => 1,

@@ -4,7 +4,6 @@
 //! waits for a peer; work per message does not grow with the number of workers.
 
 use std::collections::VecDeque;
-use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use crate::connection::{Connection, Counts};
 use crate::identity::Identity;
 use crate::launcher::{LauncherEvent, Local, Spawned};
 use crate::listener::{Knock, Message};
-use crate::recorder::{Recorder, Traffic};
+use crate::recorder::{RecordFailure, Recorder, Traffic};
 use crate::signals::Signals;
 use crate::store::Stores;
 
@@ -30,6 +29,10 @@ pub(crate) const MESSAGES_MAX: usize = 1024;
 
 /// Messages handled between two looks at everything else.
 const BATCH_MAX: usize = 256;
+
+/// How long a look at a store may take: listing a million files takes seconds, and a disk that has
+/// not answered for this long will not.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// How late the loop may wake, in nanoseconds of C, before that counts as lag: timers tick in
 /// milliseconds.
@@ -51,7 +54,7 @@ pub(crate) struct Engine {
     pub(crate) pending: VecDeque<Input>,
     pub(crate) next_ping: CTime,
     pub(crate) finished: Option<RunStatus>,
-    pub(crate) journal_failure: Option<io::Error>,
+    pub(crate) record_failure: Option<RecordFailure>,
 }
 
 /// Where the loop's inputs come from.
@@ -112,7 +115,7 @@ impl Engine {
     ///
     /// # Errors
     /// If the journal could not be written to its end.
-    pub(crate) async fn run(mut self, mut sources: Sources) -> io::Result<RunStatus> {
+    pub(crate) async fn run(mut self, mut sources: Sources) -> Result<RunStatus, RecordFailure> {
         let status = self.run_loop(&mut sources).await;
         self.close().await?;
         Ok(status)
@@ -170,9 +173,13 @@ impl Engine {
             self.fleet.tick(now);
             self.perform();
         }
-        if let Some(error) = self.recorder.take_failure() {
-            self.tell(Input::Cancel { cause: format!("the journal cannot be written: {error}") });
-            self.journal_failure = Some(error);
+        if self.record_failure.is_none()
+            && let Some(failed) = self.recorder.take_failure()
+        {
+            let RecordFailure { path, failure } = &failed;
+            let cause = format!("{} cannot be written: {failure}", path.display());
+            self.tell(Input::Cancel { cause });
+            self.record_failure = Some(failed);
             self.perform();
         }
         if self.recorder.is_sample_due(now) {
@@ -184,10 +191,10 @@ impl Engine {
     }
 
     /// Ends the launcher, then the journal, so that a run is over when its journal's lock is free.
-    async fn close(mut self) -> io::Result<()> {
+    async fn close(mut self) -> Result<(), RecordFailure> {
         self.recorder.sample(self.clock.now(), self.peers.traffic());
         self.launcher.finish().await;
-        let failure = self.journal_failure.take().or_else(|| self.recorder.take_failure());
+        let failure = self.record_failure.take().or_else(|| self.recorder.take_failure());
         let closed = self.recorder.close();
         failure.map_or(closed, Err)
     }
@@ -392,12 +399,20 @@ impl Engine {
 
     fn look(&self, wave: WaveId, look: Box<Look>) {
         let (stores, listings) = (self.stores.clone(), self.listings.clone());
-        tokio::task::spawn_local(async move {
+        let looking = tokio::task::spawn_local(async move {
             let seen = match *look {
                 Look::Keys(glob) => stores.list(&glob).await.map(Seen::Keys),
                 Look::Text { place, key } => stores.read(place, &key).await.map(Seen::Text),
             };
-            let seen = seen.map_err(|error| in_words(&error));
+            seen.map_err(|error| in_words(&error))
+        });
+        // Whatever becomes of the look, there is an answer: the wave waits for nothing else.
+        tokio::task::spawn_local(async move {
+            let seen = match tokio::time::timeout(LOOK_TIME_MAX, looking).await {
+                Ok(Ok(seen)) => seen,
+                Ok(Err(error)) => Err(format!("its items could not be looked up: {error}")),
+                Err(_) => Err(format!("its items were looked up for {LOOK_TIME_MAX:?} in vain")),
+            };
             drop(listings.send(Input::Seen { wave, seen }));
         });
     }

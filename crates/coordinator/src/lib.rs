@@ -6,8 +6,10 @@
 //! is locked; no figure is computed here.
 
 mod connection;
+mod cure;
 mod descriptors;
 mod engine;
+mod error;
 mod folder;
 mod identity;
 mod lag;
@@ -19,8 +21,9 @@ mod setup;
 mod signals;
 mod store;
 
+pub use error::RunError;
 pub use folder::{FolderError, Manifest, RunFolder};
 pub use identity::IdentityError;
 pub use results::Results;
-pub use setup::{Finished, Run, RunError, RunSetup, Stopper};
+pub use setup::{Finished, Run, RunSetup, Stopper};
 pub use store::StoreError;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use musec_protocol::{CommandId, LaunchId, Tail};
-use musec_trace::journal::Journal;
+use musec_trace::journal::{Journal, WriteFailure};
 use musec_trace::{CClock, CTime, Event, Record, Sample, Stream};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -14,6 +14,7 @@ use crate::lag::Lag;
 
 pub(crate) struct Recorder {
     clock: CClock,
+    paths: [PathBuf; 2],
     journal: Journal,
     /// What commands printed, apart from the journal: it can be long, and no figure depends on it.
     outputs: Journal,
@@ -21,6 +22,13 @@ pub(crate) struct Recorder {
     sampled: CTime,
     pub(crate) lag: Lag,
     pub(crate) refused: BTreeMap<String, u64>,
+}
+
+/// One of the files could not be written on.
+#[derive(Debug)]
+pub(crate) struct RecordFailure {
+    pub(crate) path: PathBuf,
+    pub(crate) failure: WriteFailure,
 }
 
 /// The state of all connections, for a sample.
@@ -35,11 +43,22 @@ pub(crate) struct Traffic {
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 
 impl Recorder {
-    pub(crate) fn create(journal: &Path, outputs: &Path, clock: CClock) -> io::Result<Self> {
+    /// Makes both files.
+    ///
+    /// # Errors
+    /// Which of them could not be made, and why.
+    pub(crate) fn create(
+        journal: &Path,
+        outputs: &Path,
+        clock: CClock,
+    ) -> Result<Self, (PathBuf, io::Error)> {
+        let create =
+            |path: &Path| Journal::create(path, clock).map_err(|error| (path.to_owned(), error));
         Ok(Self {
             clock,
-            journal: Journal::create(journal, clock)?,
-            outputs: Journal::create(outputs, clock)?,
+            paths: [journal.to_owned(), outputs.to_owned()],
+            journal: create(journal)?,
+            outputs: create(outputs)?,
             flushed: CTime::ZERO,
             sampled: CTime::ZERO,
             lag: Lag::default(),
@@ -124,13 +143,23 @@ impl Recorder {
     }
 
     /// The disk's refusal, once.
-    pub(crate) fn take_failure(&self) -> Option<io::Error> {
-        self.journal.take_failure().or_else(|| self.outputs.take_failure())
+    pub(crate) fn take_failure(&self) -> Option<RecordFailure> {
+        let [journal, outputs] = &self.paths;
+        self.journal
+            .take_failure()
+            .map(|failure| RecordFailure { path: journal.clone(), failure })
+            .or_else(|| {
+                let failure = self.outputs.take_failure()?;
+                Some(RecordFailure { path: outputs.clone(), failure })
+            })
     }
 
-    pub(crate) fn close(self) -> io::Result<()> {
-        self.outputs.close()?;
-        self.journal.close()
+    /// Writes and closes both files, whatever becomes of either.
+    pub(crate) fn close(self) -> Result<(), RecordFailure> {
+        let [journal, outputs] = self.paths;
+        let kept = self.outputs.close();
+        self.journal.close().map_err(|failure| RecordFailure { path: journal, failure })?;
+        kept.map_err(|failure| RecordFailure { path: outputs, failure })
     }
 }
 

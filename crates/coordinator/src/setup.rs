@@ -1,7 +1,6 @@
 //! From a program to a run: everything that can fail does so before a worker is launched.
 
 use std::collections::VecDeque;
-use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +10,12 @@ use musec_core::Program;
 use musec_core::fleet::{Fleet, FleetOptions};
 use musec_protocol::RunId;
 use musec_trace::{CClock, CTime, Event, RunStarted, RunStatus};
-use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use crate::descriptors::make_room;
+use crate::descriptors::{TooMany, make_room};
 use crate::engine::{Engine, MESSAGES_MAX, Peers, Sources};
+use crate::error::RunError;
 use crate::folder::{FolderError, Manifest, RunFolder};
 use crate::identity::{Identity, IdentityError, random};
 use crate::launcher::{Local, LocalSetup};
@@ -63,6 +62,8 @@ pub struct Run {
     path_dirs: Vec<PathBuf>,
     stores: Stores,
     listener: StdListener,
+    /// Connections that may be open without having proved who they are.
+    strangers: usize,
     created_wall_ns: u64,
     stops: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
 }
@@ -87,88 +88,23 @@ pub struct Finished {
     pub results: Results,
 }
 
-/// A run could not start, or could not be recorded to its end.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// Its folder could not be made.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// Its keys and certificates could not be made.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// A store could not be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A wave wants more attempts alive at a time than this process may have open files for.
-    #[error(
-        "wave `{wave}` would have {at_once} workers alive at a time, the limit of open files \
-         allows {possible}; lower it with -j, or raise the limit (ulimit -Hn)"
-    )]
-    TooMany {
-        /// The wave.
-        wave: String,
-        /// How many it would have.
-        at_once: u32,
-        /// How many there can be.
-        possible: u64,
-    },
-    /// The address could not be listened on.
-    #[error("cannot listen on {address}; choose another with --listen")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The system's words.
-        #[source]
-        source: io::Error,
-    },
-    /// The launcher could not start.
-    #[error("cannot start the local launcher in {scratch}")]
-    Launcher {
-        /// Its scratch folder.
-        scratch: PathBuf,
-        /// The system's words.
-        #[source]
-        source: io::Error,
-    },
-    /// The event loop could not start.
-    #[error("cannot start the event loop")]
-    Loop(#[source] io::Error),
-    /// It was asked to stop while results came back.
-    #[error(
-        "interrupted while results came back; the run itself is over, its objects are in {objects}"
-    )]
-    ResultsInterrupted {
-        /// Folder of the run's objects.
-        objects: PathBuf,
-    },
-    /// The journal could not be written; what was recorded before is kept.
-    #[error("cannot write the journal {path}; the run was ended, what was recorded is kept")]
-    Journal {
-        /// The journal.
-        path: PathBuf,
-        /// The system's words.
-        #[source]
-        source: io::Error,
-    },
-}
-
 impl Run {
     /// Prepares a run: makes its folder, ships its files, binds its port.
     ///
     /// # Errors
     /// If any of that fails; nothing was launched then, and no folder is left.
     pub fn create(setup: RunSetup) -> Result<Self, RunError> {
-        make_room(&setup.program, cores()).map_err(|refused| RunError::TooMany {
-            wave: refused.wave,
-            at_once: refused.at_once,
-            possible: refused.possible,
+        let strangers = make_room(&setup.program, cores()).map_err(|refused| {
+            let TooMany { wave, at_once, possible, needed } = refused;
+            RunError::TooMany { wave, at_once, possible, needed }
         })?;
+        crate::signals::survive_file_limits().map_err(RunError::Loop)?;
         let id = RunId(random()?);
         let listener = StdListener::bind(setup.listen)
             .map_err(|source| RunError::Listen { address: setup.listen, source })?;
         let folder = RunFolder::create(&setup.runs, id)?;
         let root = folder.root().to_owned();
-        let filled = Self::fill(id, setup, folder, listener);
+        let filled = Self::fill(id, setup, folder, listener, strangers);
         if filled.is_err()
             && let Err(error) = std::fs::remove_dir_all(&root)
         {
@@ -182,6 +118,7 @@ impl Run {
         setup: RunSetup,
         folder: RunFolder,
         listener: StdListener,
+        strangers: usize,
     ) -> Result<Self, RunError> {
         let created_wall_ns = wall_ns();
         let manifest = Manifest {
@@ -207,7 +144,17 @@ impl Run {
         folder.write(&folder.manifest(), &json)?;
         // Unbounded, for it holds a few requests of the program's own.
         let stops = mpsc::unbounded_channel();
-        Ok(Self { id, setup, folder, path_dirs, stores, listener, created_wall_ns, stops })
+        Ok(Self {
+            id,
+            setup,
+            folder,
+            path_dirs,
+            stores,
+            listener,
+            strangers,
+            created_wall_ns,
+            stops,
+        })
     }
 
     /// The run's id.
@@ -237,16 +184,18 @@ impl Run {
             .enable_all()
             .build()
             .map_err(RunError::Loop)?;
-        tokio::task::LocalSet::new().block_on(&runtime, self.execute_here())
+        let finished = tokio::task::LocalSet::new().block_on(&runtime, self.execute_here());
+        // A look at a store whose disk does not answer is not waited for.
+        runtime.shutdown_background();
+        finished
     }
 
     async fn execute_here(mut self) -> Result<Finished, RunError> {
         let signals = Signals::listen().map_err(RunError::Loop)?;
         let clock = CClock::start();
-        let journal_path = self.folder.journal();
-        let journal_error = |source| RunError::Journal { path: journal_path.clone(), source };
-        let mut recorder = Recorder::create(&journal_path, &self.folder.outputs(), clock)
-            .map_err(journal_error)?;
+        let recorder = Recorder::create(&self.folder.journal(), &self.folder.outputs(), clock);
+        let mut recorder =
+            recorder.map_err(|(path, source)| FolderError::Write { path, source })?;
         recorder.record(CTime::ZERO, Event::RunStarted(Box::new(self.started(clock)?)));
         let identity = Identity::new(self.id)?;
         let config = Arc::new(identity.server_config()?);
@@ -263,7 +212,7 @@ impl Run {
         let options = self.fleet_options();
         let stops = self.take_stops();
         let (listener, address) = listen(self.listener, self.setup.listen)?;
-        let accepting = accept_all(listener, config, clock, message_sender);
+        let accepting = accept_all(listener, config, clock, message_sender, self.strangers);
         let accepting = tokio::task::spawn_local(accepting);
         let program = Arc::clone(&self.setup.program);
         let engine = Engine {
@@ -281,7 +230,7 @@ impl Run {
             pending: VecDeque::new(),
             next_ping: CTime::ZERO,
             finished: None,
-            journal_failure: None,
+            record_failure: None,
         };
         let sources = Sources {
             messages,
@@ -293,14 +242,16 @@ impl Run {
         };
         let status = engine.run(sources).await;
         accepting.abort();
-        let status = status.map_err(journal_error)?;
+        let status = status?;
         if status == RunStatus::Interrupted {
             return Ok(Finished { status, results: Results::default() });
         }
         let mut signals = Signals::listen().map_err(RunError::Loop)?;
         let bringing = bring(&self.stores.store, &program.results, &self.setup.job_folder);
         let results = tokio::select! {
-            results = bringing => results?,
+            results = bringing => results.map_err(|source| {
+                RunError::Results { objects: self.folder.objects(), source }
+            })?,
             _ = signals.next() => {
                 return Err(RunError::ResultsInterrupted { objects: self.folder.objects() });
             }

@@ -11,6 +11,8 @@ use object_store::{ObjectStore, ObjectStoreExt, path::Path as Key};
 use thiserror::Error;
 use url::Url;
 
+use crate::cure::cure;
+
 /// Keys of one listing: more would not fit in one journal record, and no job of this kind has them.
 const KEYS_MAX: usize = 1_000_000;
 
@@ -85,7 +87,7 @@ pub enum StoreError {
         source: object_store::Error,
     },
     /// A file could not be written.
-    #[error("cannot write {path}")]
+    #[error("cannot write {path}{}", cure(.source))]
     Write {
         /// The file.
         path: PathBuf,

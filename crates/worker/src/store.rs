@@ -1,5 +1,6 @@
 //! Stores: where objects are got from and put to.
 
+use std::io;
 use std::sync::Arc;
 
 use musec_protocol::{ErrorKind, Place, Welcome};
@@ -7,7 +8,7 @@ use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore, path::Path as Key};
 use url::Url;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, cure, kind_of};
 
 /// The run's store and its inputs, each opened when it is first needed.
 pub(crate) struct Stores {
@@ -73,6 +74,16 @@ pub(crate) fn refused(what: &str, url: &str, error: &object_store::Error) -> Fai
         | object_store::Error::Unauthenticated { .. } => {
             Failure::new(ErrorKind::Denied, format!("{what} in {url}: {error}"))
         }
-        other => Failure::new(ErrorKind::Io, format!("{what} in {url}: {other}")),
+        other => {
+            let (kind, cure) = system_error(other)
+                .map_or((ErrorKind::Io, ""), |error| (kind_of(error), cure(error)));
+            Failure::new(kind, format!("{what} in {url}: {other}{cure}"))
+        }
     }
+}
+
+/// The system's own error behind a store's.
+fn system_error(error: &object_store::Error) -> Option<&io::Error> {
+    let first = std::error::Error::source(error);
+    std::iter::successors(first, |error| error.source()).find_map(|error| error.downcast_ref())
 }

@@ -5,7 +5,7 @@
 //! process and workers die by any signal, it kills what is left (see `musec-worker`).
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -21,9 +21,13 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
 use super::LauncherEvent;
+use crate::cure::cure;
 
 /// How long processes have that were told to end: they have only a scratch folder to remove.
 const EXIT_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Bytes of the workers' log that are searched for the words of one that has just ended.
+const LAST_WORDS_BYTES_MAX: u64 = 64 << 10;
 
 /// What tells the guard that it need not wait for workers that are still starting.
 const GUARD_ALL_DONE: &[u8] = b"done\n";
@@ -124,7 +128,18 @@ impl Local {
     /// Reaps an attempt whose process is gone and says in words how it ended.
     pub(crate) fn reap(&mut self, launch: LaunchId) -> String {
         let Some(mut alive) = self.alive.remove(&launch) else { return "gone".into() };
-        alive.child.wait().map_or_else(|error| error.to_string(), describe)
+        let pid = alive.child.id();
+        match alive.child.wait() {
+            Ok(status) if status.code().is_some_and(|code| code != 0) => {
+                let words = last_words(&self.setup.log, pid);
+                words.map_or_else(
+                    || describe(status),
+                    |words| format!("{}: {words}", describe(status)),
+                )
+            }
+            Ok(status) => describe(status),
+            Err(error) => error.to_string(),
+        }
     }
 
     /// Kills an attempt's process. What it has started dies with it, by the guard.
@@ -254,15 +269,19 @@ fn spawn(program: &Path, log: &Path, ticket: &str) -> io::Result<(Child, OwnedFd
 }
 
 fn explain(error: &io::Error) -> String {
-    let cure = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::AGAIN) => "; raise the limit of processes, or lower -j",
-        Some(rustix::io::Errno::NOMEM) => "; no memory for a child: lower -j",
-        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
-            "; raise the limit of open files (ulimit -n), or lower -j"
-        }
-        _ => "",
-    };
-    format!("cannot start a worker process: {error}{cure}")
+    format!("cannot start a worker process: {error}{}", cure(error))
+}
+
+/// What a worker that has ended said of its end, in the log that all workers share.
+fn last_words(log: &Path, pid: u32) -> Option<String> {
+    let mut file = std::fs::File::open(log).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS_BYTES_MAX))).ok()?;
+    let mut text = Vec::new();
+    file.take(LAST_WORDS_BYTES_MAX).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let mine = format!("musec worker, pid {pid}: ");
+    text.lines().rev().find_map(|line| line.strip_prefix(&mine)).map(str::to_owned)
 }
 
 fn describe(status: ExitStatus) -> String {

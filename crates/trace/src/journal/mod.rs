@@ -14,7 +14,7 @@ mod reader;
 mod writer;
 
 pub use reader::{JournalError, JournalReader, Next};
-pub use writer::{Journal, JournalWaits};
+pub use writer::{Journal, JournalWaits, WriteFailure};
 
 const MAGIC: [u8; 8] = *b"musecjnl";
 const VERSION: u32 = 1;
@@ -46,4 +46,10 @@ fn append_entry(out: &mut Vec<u8>, record: crate::Record) -> usize {
     let header_crc = crc32c::crc32c(&out[start..start + 8]);
     out[start + 8..payload].copy_from_slice(&header_crc.to_le_bytes());
     out.len() - start
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(four)
 }

@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{append_entry, file_header};
+use thiserror::Error;
+
+use super::{ENTRY_HEADER_BYTES, FILE_HEADER_BYTES, append_entry, file_header};
 use crate::{CClock, Record};
 
 /// Bytes collected before they are handed over without waiting for the next flush: large enough to
@@ -26,9 +28,11 @@ const CHUNKS_MAX: usize = 64;
 #[derive(Debug)]
 pub struct Journal {
     chunk: Vec<u8>,
+    /// Records in `chunk`.
+    chunk_records: u64,
     queue: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
-    failure: Arc<Mutex<Option<io::Error>>>,
+    failure: Arc<Mutex<Option<WriteFailure>>>,
     clock: CClock,
     waits: JournalWaits,
 }
@@ -42,9 +46,22 @@ pub struct JournalWaits {
     pub total_ns: u64,
 }
 
+/// Why a journal could not be written on, and how much of it is written: whole records only, for
+/// the torn end was cut off.
+#[derive(Debug, Error)]
+#[error("{source}")]
+pub struct WriteFailure {
+    /// The system's words.
+    pub source: io::Error,
+    /// Records in the file.
+    pub records: u64,
+    /// Length of the file, in bytes.
+    pub bytes: u64,
+}
+
 #[derive(Debug)]
 enum Job {
-    Write(Vec<u8>),
+    Write { chunk: Vec<u8>, records: u64 },
     Sync,
 }
 
@@ -67,9 +84,10 @@ impl Journal {
         let theirs = Arc::clone(&failure);
         let writer = std::thread::Builder::new()
             .name("journal".into())
-            .spawn(move || write_all(&mut file, &jobs, &theirs))?;
+            .spawn(move || write_all(Writer::new(file), &jobs, &theirs))?;
         Ok(Self {
             chunk: Vec::with_capacity(CHUNK_BYTES),
+            chunk_records: 0,
             queue: Some(queue),
             writer: Some(writer),
             failure,
@@ -81,6 +99,7 @@ impl Journal {
     /// Records. The bytes reach the disk's cache with the next flush, or earlier.
     pub fn record(&mut self, record: Record) {
         append_entry(&mut self.chunk, record);
+        self.chunk_records += 1;
         if self.chunk.len() >= CHUNK_BYTES {
             self.flush();
         }
@@ -92,7 +111,8 @@ impl Journal {
             return;
         }
         let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_BYTES));
-        self.send(Job::Write(chunk));
+        let records = std::mem::take(&mut self.chunk_records);
+        self.send(Job::Write { chunk, records });
     }
 
     /// Flushes and asks for the disk itself to have it: at the end of a wave, of a run.
@@ -129,7 +149,7 @@ impl Journal {
 
     /// The writer's error, once; after it nothing more is written.
     #[must_use]
-    pub fn take_failure(&self) -> Option<io::Error> {
+    pub fn take_failure(&self) -> Option<WriteFailure> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -137,7 +157,7 @@ impl Journal {
     ///
     /// # Errors
     /// If the disk refused anything that was not reported by [`Self::take_failure`] before.
-    pub fn close(mut self) -> io::Result<()> {
+    pub fn close(mut self) -> Result<(), WriteFailure> {
         self.finish();
         self.take_failure().map_or(Ok(()), Err)
     }
@@ -162,19 +182,64 @@ impl Drop for Journal {
 
 /// The writer thread. After an error it goes on taking chunks, so that nobody waits for it, and
 /// writes none of them: a journal with a hole would be worse than one that ends.
-fn write_all(file: &mut File, jobs: &Receiver<Job>, failure: &Mutex<Option<io::Error>>) {
+fn write_all(mut writer: Writer, jobs: &Receiver<Job>, failure: &Mutex<Option<WriteFailure>>) {
     let mut failed = false;
     while let Ok(job) = jobs.recv() {
         if failed {
             continue;
         }
         let done = match job {
-            Job::Write(chunk) => file.write_all(&chunk),
-            Job::Sync => file.sync_data(),
+            Job::Write { chunk, records } => writer.write(&chunk, records),
+            Job::Sync => writer.file.sync_data(),
         };
-        if let Err(error) = done {
+        if let Err(source) = done {
             failed = true;
-            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            let Writer { records, bytes, .. } = writer;
+            let failed = WriteFailure { source, records, bytes };
+            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
         }
+    }
+}
+
+/// The file, and what is in it.
+struct Writer {
+    file: File,
+    records: u64,
+    bytes: u64,
+}
+
+impl Writer {
+    const fn new(file: File) -> Self {
+        Self { file, records: 0, bytes: FILE_HEADER_BYTES as u64 }
+    }
+
+    fn write(&mut self, chunk: &[u8], records: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < chunk.len() {
+            match self.file.write(&chunk[done..]) {
+                Ok(0) => return self.give_up(&chunk[..done], io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return self.give_up(&chunk[..done], error),
+            }
+        }
+        self.records += records;
+        self.bytes += chunk.len() as u64;
+        Ok(())
+    }
+
+    /// Counts the whole entries of what was written of a chunk, and cuts off the torn one.
+    fn give_up(&mut self, written: &[u8], error: io::Error) -> io::Result<()> {
+        let mut rest = written;
+        while let Some((header, after)) = rest.split_at_checked(ENTRY_HEADER_BYTES) {
+            let length = usize::try_from(super::number(header, 0)).unwrap_or(usize::MAX);
+            let Some((_, after)) = after.split_at_checked(length) else { break };
+            self.records += 1;
+            self.bytes += (ENTRY_HEADER_BYTES + length) as u64;
+            rest = after;
+        }
+        // Where it stays, readers know it for what it is.
+        drop(self.file.set_len(self.bytes));
+        Err(error)
     }
 }
