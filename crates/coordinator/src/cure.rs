@@ -30,6 +30,7 @@ mod tests {
         let of = |errno: Errno| cure(&errno.into());
         assert!(of(Errno::NOSPC).contains("free space"));
         assert!(of(Errno::FBIG).contains("ulimit -f"));
+        assert!(of(Errno::NOMEM).contains("memory") && of(Errno::NOMEM).contains("-j"));
         assert_eq!(of(Errno::NOENT), "");
     }
 }

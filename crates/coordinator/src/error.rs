@@ -98,6 +98,25 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// Whether nothing was launched when it happened.
+    pub(crate) const fn is_before_launch(&self) -> bool {
+        match self {
+            Self::Folder(_)
+            | Self::Identity(_)
+            | Self::Store(_)
+            | Self::TooMany { .. }
+            | Self::Listen { .. }
+            | Self::Launcher { .. } => true,
+            // The loop's second start is after the run.
+            Self::Loop(_)
+            | Self::ResultsInterrupted { .. }
+            | Self::Results { .. }
+            | Self::Journal { .. } => false,
+        }
+    }
+}
+
 impl From<RecordFailure> for RunError {
     fn from(RecordFailure { path, failure }: RecordFailure) -> Self {
         let WriteFailure { source, records, bytes } = failure;

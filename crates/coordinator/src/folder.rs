@@ -74,6 +74,13 @@ impl RunFolder {
         Ok(folder)
     }
 
+    /// Removes it: nothing was launched, so nothing is to be told.
+    pub(crate) fn remove(&self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.root) {
+            tracing::warn!("cannot remove {}: {error}", self.root.display());
+        }
+    }
+
     pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
         std::fs::write(path, bytes)
             .map_err(|source| FolderError::Write { path: path.to_owned(), source })

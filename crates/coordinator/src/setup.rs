@@ -103,12 +103,9 @@ impl Run {
         let listener = StdListener::bind(setup.listen)
             .map_err(|source| RunError::Listen { address: setup.listen, source })?;
         let folder = RunFolder::create(&setup.runs, id)?;
-        let root = folder.root().to_owned();
-        let filled = Self::fill(id, setup, folder, listener, strangers);
-        if filled.is_err()
-            && let Err(error) = std::fs::remove_dir_all(&root)
-        {
-            tracing::warn!("cannot remove {}: {error}", root.display());
+        let filled = Self::fill(id, setup, folder.clone(), listener, strangers);
+        if filled.is_err() {
+            folder.remove();
         }
         filled
     }
@@ -184,7 +181,11 @@ impl Run {
             .enable_all()
             .build()
             .map_err(RunError::Loop)?;
+        let folder = self.folder.clone();
         let finished = tokio::task::LocalSet::new().block_on(&runtime, self.execute_here());
+        if finished.as_ref().is_err_and(RunError::is_before_launch) {
+            folder.remove();
+        }
         // A look at a store whose disk does not answer is not waited for.
         runtime.shutdown_background();
         finished
@@ -250,10 +251,11 @@ impl Run {
         let bringing = bring(&self.stores.store, &program.results, &self.setup.job_folder);
         let results = tokio::select! {
             results = bringing => results.map_err(|source| {
-                RunError::Results { objects: self.folder.objects(), source }
+                RunError::Results { objects: self.stores.store.path().to_owned(), source }
             })?,
             _ = signals.next() => {
-                return Err(RunError::ResultsInterrupted { objects: self.folder.objects() });
+                let objects = self.stores.store.path().to_owned();
+                return Err(RunError::ResultsInterrupted { objects });
             }
         };
         Ok(Finished { status, results })
@@ -328,7 +330,7 @@ fn cores() -> u32 {
 /// Short, for the socket inside has a path of at most 108 bytes.
 fn scratch_root(run: RunId) -> PathBuf {
     let id = run.to_string();
-    std::env::temp_dir().join(format!("musec-{}", &id[..16]))
+    absolute(&std::env::temp_dir()).join(format!("musec-{}", &id[..16]))
 }
 
 /// The folder that a job names as its store; it is made if it is not there.

@@ -27,6 +27,7 @@ pub(crate) struct Stores {
 #[derive(Clone)]
 pub(crate) struct Place {
     objects: Arc<dyn ObjectStore>,
+    path: PathBuf,
     url: String,
 }
 
@@ -104,7 +105,11 @@ impl Place {
             .map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
         let url =
             Url::from_directory_path(path).map_err(|()| StoreError::NoUrl(path.to_owned()))?;
-        Ok(Self { objects: Arc::new(objects), url: url.into() })
+        Ok(Self { objects: Arc::new(objects), path: path.to_owned(), url: url.into() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn url(&self) -> &str {

@@ -36,6 +36,7 @@ const GUARD_ALL_DONE: &[u8] = b"done\n";
 const GUARD_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// What the local launcher needs to know.
+#[derive(Clone)]
 pub(crate) struct LocalSetup {
     /// The binary that has the hidden `worker` and `guard` commands.
     pub(crate) program: PathBuf,
@@ -71,7 +72,14 @@ impl Local {
     ) -> io::Result<Self> {
         socket_path_fits(&guard_socket(&setup.scratch_root))?;
         make_private_folder(&setup.scratch_root)?;
-        let guard = start_guard(&setup)?;
+        Self::start_within(&setup, spawned).inspect_err(|_| remove_leftovers(&setup.scratch_root))
+    }
+
+    fn start_within(
+        setup: &LocalSetup,
+        spawned: mpsc::UnboundedSender<Spawned>,
+    ) -> io::Result<Self> {
+        let guard = start_guard(setup)?;
         let (spawner, launches) = std::sync::mpsc::channel::<(LaunchId, String)>();
         let program = setup.program.clone();
         let log = setup.log.clone();
@@ -82,7 +90,12 @@ impl Local {
                 }
             }
         })?;
-        Ok(Self { spawner: Some(spawner), alive: BTreeMap::new(), guard: Some(guard), setup })
+        Ok(Self {
+            spawner: Some(spawner),
+            alive: BTreeMap::new(),
+            guard: Some(guard),
+            setup: setup.clone(),
+        })
     }
 
     pub(crate) fn scratch_root(&self) -> &Path {
