@@ -36,6 +36,11 @@ impl Place {
         Self { folder, mark }
     }
 
+    /// The variable that marks processes, with its value.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Output};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use musec_trace::journal::{JournalReader, Next};
@@ -110,12 +110,7 @@ impl<'a> Watched<'a> {
             said.push_str(&format!("\n-- {name}\n{}", String::from_utf8_lossy(&bytes)));
         }
         let log = self.place.log();
-        panic!(
-            "no progress for {limit:?} after {} records; the last of them:\n{}\n-- processes\n\
-             {tree}{said}\n-- musec.log\n{log}",
-            progress.records,
-            progress.last.iter().cloned().collect::<Vec<_>>().join("\n"),
-        );
+        progress.complain(limit, &format!("{tree}{said}\n-- musec.log\n{log}"));
     }
 }
 
@@ -125,6 +120,32 @@ impl Drop for Watched<'_> {
             // A failed test ends what it started; the place kills the rest.
             drop(self.child.kill());
             drop(self.child.wait());
+        }
+    }
+}
+
+/// Does something that runs a job in this process, on a thread of its own, watched.
+pub(crate) fn watch_thread<T: Send + 'static>(
+    place: &Place,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (sender, ended) = channel();
+    let thread = std::thread::spawn(move || drop(sender.send(run())));
+    let (mut progress, mut since) = (Progress::default(), Instant::now());
+    loop {
+        match ended.recv_timeout(LOOK_EVERY) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                Ok(()) => unreachable!("it sends before it ends"),
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+            Err(RecvTimeoutError::Timeout) if progress.look(place) => since = Instant::now(),
+            Err(RecvTimeoutError::Timeout) if since.elapsed() > NO_PROGRESS_MAX => {
+                let tree = place.tree();
+                place.kill_all();
+                progress.complain(NO_PROGRESS_MAX, &tree);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
@@ -172,6 +193,15 @@ impl Progress {
             }
         }
         self.records > before
+    }
+
+    fn complain(&self, limit: Duration, seen: &str) -> ! {
+        let last: Vec<_> = self.last.iter().map(String::as_str).collect();
+        let (records, last) = (self.records, last.join("\n"));
+        panic!(
+            "no progress for {limit:?} after {records} records; the last of them:\n{last}\n\
+             -- processes\n{seen}"
+        );
     }
 }
 

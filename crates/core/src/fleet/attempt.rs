@@ -20,6 +20,8 @@ pub(super) struct Attempt {
     pub(super) index: u32,
     pub(super) no: AttemptNo,
     pub(super) state: AttemptState,
+    /// The launcher's engine's name for it, once it was taken.
+    pub(super) engine_id: Option<String>,
     pub(super) machine: Option<Box<Machine>>,
     pub(super) next_command: u64,
     /// Commands of the present item.
@@ -114,6 +116,7 @@ impl Attempt {
             index,
             no,
             state: AttemptState::Requested,
+            engine_id: None,
             machine: None,
             next_command: 0,
             item_commands: 0,
@@ -134,6 +137,13 @@ impl Fleet {
         let attempt = self.attempt_mut(launch).expect("only known attempts change");
         assert!(attempt.state != AttemptState::Ended, "an ended attempt stays so");
         attempt.state = state;
+    }
+
+    pub(super) fn accepted(&mut self, now: CTime, launch: LaunchId, at: CTime, engine_id: String) {
+        if let Some(attempt) = self.attempt_mut(launch) {
+            attempt.engine_id = Some(engine_id.clone());
+        }
+        self.record(now, Event::Accepted { launch, accepted: at, engine_id });
     }
 
     pub(super) fn not_launched(&mut self, now: CTime, launch: LaunchId, error: String) {
@@ -282,9 +292,14 @@ impl Fleet {
             (Timer::Connect, AttemptState::Requested) => {
                 self.fired(now, launch, timer);
                 let limit = self.limit_of(launch);
+                let engine_id = self.attempt(launch).and_then(|attempt| attempt.engine_id.as_ref());
+                let known = engine_id.map_or_else(
+                    || "and the launcher has not said that it started".to_owned(),
+                    |id| format!("though the launcher started it as {id}"),
+                );
                 let error = format!(
-                    "it did not connect within {limit:?}; see workers.log in the run's folder, or \
-                     raise connect_timeout"
+                    "it never connected within {limit:?}, {known}; see workers.log in the run's \
+                     folder, or raise connect_timeout"
                 );
                 self.fail(now, launch, "connect", error);
                 self.outputs.push_back(Output::Stop(launch));
