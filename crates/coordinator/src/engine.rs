@@ -212,6 +212,7 @@ impl Engine {
             LauncherEvent::Exited { launch, at } => {
                 Input::Exited { launch, at, status: self.launcher.reap(launch) }
             }
+            LauncherEvent::GuardGone => return self.launcher.restart_guard(),
         };
         self.tell(input);
     }

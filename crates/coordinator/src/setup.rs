@@ -208,7 +208,7 @@ impl Run {
         let (listings, listed) = mpsc::unbounded_channel();
         let local = self.local_setup();
         let scratch = local.scratch_root.clone();
-        let launcher = Local::start(local, spawned_sender)
+        let launcher = Local::start(local, spawned_sender, launcher_events.clone())
             .map_err(|source| RunError::Launcher { scratch, source })?;
         let options = self.fleet_options();
         let stops = self.take_stops();

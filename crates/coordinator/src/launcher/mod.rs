@@ -3,6 +3,7 @@
 //! In: a ticket to hand to a worker that does not exist yet. Out: [`LauncherEvent`]s. A launcher
 //! knows nothing of jobs, waves or items; there is one so far, and the trait comes with the second.
 
+mod guard;
 mod local;
 
 pub(crate) use local::{Local, LocalSetup, Spawned};
@@ -19,4 +20,6 @@ pub(crate) enum LauncherEvent {
     NotLaunched { launch: LaunchId, error: String },
     /// The attempt's process is gone; it can be reaped.
     Exited { launch: LaunchId, at: CTime },
+    /// The guard's process is gone, which nobody has asked it to.
+    GuardGone,
 }
