@@ -31,7 +31,10 @@ pub(crate) enum CliError {
     Job { path: PathBuf, text: String, errors: JobErrors },
     #[error(transparent)]
     NoRun(#[from] NoRun),
-    #[error("no worker {worker} in run {run}")]
+    #[error(
+        "no worker {worker} in run {run}; workers have numbers from 0, in the order of the waves \
+         that have begun"
+    )]
     NoWorker { run: String, worker: u32 },
     #[error(transparent)]
     Run(#[from] musec_coordinator::RunError),
