@@ -147,9 +147,12 @@ fn a_worker_that_has_not_started_is_shown_as_such_while_the_run_is_under_way() {
         Place::new("[job]\nworkers = 2\nat_once = 1\n[[step]]\nrun = \"sleep 3600; true\"\n");
     let mut musec = place.start(&[]);
     place.await_processes("sleep 3600", 1);
-    let shown = place.run(&["show", "latest", "1"]);
-    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
-    let words = text(&shown.stdout);
+    // What was decided is in the journal a moment later.
+    let shown = support::wait_for(LIMIT, || {
+        let shown = place.run(&["show", "latest", "1"]);
+        (shown.status.code() == Some(0)).then_some(shown)
+    });
+    let words = text(&shown.expect("it is one of the two").stdout);
     assert!(words.contains("worker 1 of wave job") && words.contains("not started"), "{words}");
     assert_eq!(place.show(1)["attempts"].as_array().map(Vec::len), Some(0));
     let none = place.run(&["show", "latest", "2"]);
