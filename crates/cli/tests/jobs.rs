@@ -142,6 +142,41 @@ fn a_wave_that_could_not_start_is_a_failure_like_any_other() {
 }
 
 #[test]
+fn odd_names_among_the_inputs_affect_nobody_else_and_are_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new(
+        "[job]\ninputs = \"files/\"\n[[wave]]\nname = \"each\"\nitems = \"in:*\"\n[[wave.step]]\n\
+         get = \"{{ item }}\"\nas = \"f\"\n[[wave.step]]\nprint = \"f\"\n\
+         [[wave]]\nname = \"some\"\nworkers = 1\n[[wave.step]]\nget = \"in:a*\"\nas = \"g\"\n\
+         [[wave.step]]\nrun = \"ls g\"\n\
+         [[wave]]\nname = \"all\"\nworkers = 1\n[[wave.step]]\nget = \"in:*\"\nas = \"h\"\n",
+    );
+    fs::create_dir(place.path("files")).expect("made");
+    for name in [&b"line\nbreak"[..], b"\xff", b"a", b"a#1"] {
+        let path = place.path("files").join(std::ffi::OsStr::from_bytes(name));
+        fs::write(path, [name, b"\n"].concat()).expect("written");
+    }
+    let output = place.run(&["run", "job.toml"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let warned = text(&output.stderr);
+    for name in ["line\\nbreak", "\\xFF"] {
+        let line = warned.lines().find(|line| line.contains(name));
+        let line = line.unwrap_or_else(|| panic!("{name} is not in\n{warned}"));
+        assert!(line.contains("can be no key, and is left out; rename it"), "{line}");
+    }
+    let report = place.report();
+    let printed = report["prints"].as_array().expect("prints");
+    let printed: Vec<_> = printed.iter().map(|print| print["text"].as_str()).collect();
+    assert_eq!(printed, [Some("a\n"), Some("a#1\n")]);
+    let failures = report["failures"].as_array().expect("failures");
+    assert_eq!(failures.len(), 1, "only who wants them all: {failures:?}");
+    assert_eq!(failures[0]["wave"], "all");
+    assert!(failures[0]["error"].to_string().contains("can be no key; rename it"), "{failures:?}");
+    let logs = text(&place.run(&["logs"]).stdout);
+    assert!(logs.contains("a#1"), "{logs}");
+}
+
+#[test]
 fn a_worker_that_has_not_started_is_shown_as_such_while_the_run_is_under_way() {
     let place =
         Place::new("[job]\nworkers = 2\nat_once = 1\n[[step]]\nrun = \"sleep 3600; true\"\n");

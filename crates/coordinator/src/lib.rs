@@ -15,6 +15,7 @@ mod identity;
 mod lag;
 mod launcher;
 mod listener;
+mod listing;
 mod recorder;
 mod results;
 mod setup;

@@ -136,7 +136,7 @@ impl Run {
             Some(store) => own_store(&setup.job_folder, store)?,
             None => folder.objects(),
         };
-        let stores = Stores { store: Place::folder(&objects)?, inputs: Place::folder(&inputs)? };
+        let stores = Stores { store: Place::store(&objects)?, inputs: Place::inputs(&inputs)? };
         let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
         folder.write(&folder.manifest(), &json)?;
         // Unbounded, for it holds a few requests of the program's own.
