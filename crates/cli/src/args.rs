@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Rm(RmArgs),
     /// Removes all runs but the newest
     Gc(GcArgs),
+    /// Measures what musec costs on this machine, beside the floor that the machine sets
+    Bench(BenchArgs),
 }
 
 /// How to print.
@@ -290,4 +292,56 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse()
         .or_else(|_| text.parse::<std::net::IpAddr>().map(|ip| SocketAddr::new(ip, 0)))
         .map_err(|_| "write it as ADDRESS or ADDRESS:PORT, like 127.0.0.1:4000".into())
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example:\n  musec bench coordinator --workers 1000 --commands 100\n\nDebug builds say nothing about speed: measure with `cargo build --release`."
+)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// CPU and memory of the coordinator, with scripted workers in another process
+    Coordinator(BenchCoordinatorArgs),
+    /// Scripted workers, for `bench coordinator`: tickets on standard input
+    #[command(hide = true)]
+    Scripted { workers: u32 },
+    /// The plain-socket floor's server, for `bench coordinator`
+    #[command(hide = true)]
+    FloorServer { workers: u32, commands: u64, busy: u32 },
+    /// The plain-socket floor's load, for `bench coordinator`
+    #[command(hide = true)]
+    FloorLoad { address: SocketAddr, workers: u32 },
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  musec bench coordinator --workers 1000 --commands 100\n  musec bench coordinator --workers 10000 --busy 1 --commands 20000 --format json"
+)]
+pub(crate) struct BenchCoordinatorArgs {
+    /// Workers that are connected
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    pub(crate) workers: u32,
+    /// Commands of each busy worker
+    #[arg(long, value_name = "K", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) commands: u64,
+    /// Workers that get commands; the others are idle. All by default
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) busy: Option<u32>,
+    /// Send the commands without waiting for replies. The floor waits all the same
+    #[arg(long)]
+    pub(crate) pipelined: bool,
+    /// Keep no journal
+    #[arg(long)]
+    pub(crate) no_trace: bool,
+    /// Measure this many times, the floor each time too; figures are medians
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: u32,
+    /// How to print the figures
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
 }

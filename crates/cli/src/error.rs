@@ -62,6 +62,12 @@ pub(crate) enum CliError {
     Conservation(String),
     #[error("cannot write to standard output")]
     Output(#[source] std::io::Error),
+    #[error("{what} failed")]
+    Bench {
+        what: &'static str,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("the thread that runs the coordinator has panicked; this is a bug of musec")]
     Panicked,
 }
@@ -110,6 +116,7 @@ impl CliError {
             Self::Journal { .. } | Self::Conservation(_) => 4,
             Self::Run(RunError::ResultsInterrupted { .. }) => 130,
             Self::Run(RunError::Journal { .. } | RunError::Results { .. })
+            | Self::Bench { .. }
             | Self::Output(_)
             | Self::Write { .. }
             | Self::Panicked => 1,

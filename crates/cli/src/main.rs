@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::Runs(runs) => commands::runs::runs(&args.places, &runs),
         Command::Report(report) => commands::report::report(&args.places, &report),
         Command::Show(show) => commands::show::show(&args.places, &show),
+        Command::Bench(bench) => commands::bench::bench(&bench),
         Command::Logs(logs) => commands::logs::logs(&args.places, &logs),
     };
     done.unwrap_or_else(|error: CliError| error.present())

@@ -75,6 +75,108 @@ run = "if [ $MUSEC_WORKER = 1 ]; then echo no luck >&2; exit 3; fi"
 }
 
 #[test]
+fn a_pipelined_list_is_done_in_order_and_its_account_is_exact() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 2
+results = "out"
+[[step]]
+state = "many"
+for = { k = "range(1000)" }
+pipelined = true
+do = [{ echo = "{{ k }}" }]
+[[step]]
+state = "list"
+pipelined = true
+do = [
+    { run = "sleep 0.05; echo a >> order" },
+    { run = "echo b >> order" },
+    { put = "order", as = "order.{{ index }}" },
+]
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_conserved(&json(&output));
+    for worker in 0..2 {
+        let order = fs::read_to_string(place.path(&format!("out/order.{worker}")));
+        assert_eq!(order.expect("it came back"), "a\nb\n");
+        let shown = place.show(worker);
+        let commands = shown["attempts"][0]["commands"].as_array().expect("commands");
+        let listed: Vec<_> =
+            commands.iter().filter(|command| command["pipelined"] == true).collect();
+        assert_eq!((listed.len(), commands.len()), (1003, 1004));
+        // The second was received while the first was at it, and did not start before its end.
+        let [first, second] = [&listed[1000], &listed[1001]];
+        assert!(number(&second["received_ns"]) < number(&first["finished_ns"]), "{second}");
+        assert!(number(&second["started_ns"]) >= number(&first["finished_ns"]), "{second}");
+    }
+}
+
+#[test]
+fn a_command_of_a_list_that_fails_cancels_those_behind_it() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 1
+[[step]]
+name = "list"
+pipelined = true
+do = [{ run = "true" }, { run = "echo no luck >&2; exit 3" }, { run = "sleep 100" }, { echo = "x" }]
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_conserved(&report);
+    assert_eq!(report["failures"].as_array().map(Vec::len), Some(1));
+    assert_eq!(report["failures"][0]["error"], "exit code 3");
+    assert!(number(&report["makespan_ns"]) < 60_000_000_000, "the sleep was cancelled");
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
+fn lanes_run_at_the_same_time_and_the_loser_of_a_race_is_cancelled() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 2
+[[step]]
+state = "both"
+parallel = { a = [{ run = "until [ -e b ]; do sleep 0.01; done; touch a" }], b = [{ run = "touch b; until [ -e a ]; do sleep 0.01; done" }] }
+[[step]]
+state = "race"
+first = true
+parallel = { slow = [{ run = "sleep 100" }], fast = [{ sleep = "50ms" }] }
+[[step]]
+echo = "after"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_conserved(&report);
+    assert!(number(&report["makespan_ns"]) < 60_000_000_000, "the sleep was cancelled");
+    let shown = place.show(1);
+    let commands = shown["attempts"][0]["commands"].as_array().expect("commands");
+    let lanes: Vec<_> =
+        commands.iter().map(|command| (&command["lane"], &command["command"])).collect();
+    let all: Vec<String> = lanes.iter().map(|(lane, name)| format!("{lane}{name}")).collect();
+    let expected = [
+        "[0]\"run\"",
+        "[1]\"run\"",
+        "[2]\"run\"",
+        "[3]\"sleep\"",
+        "[2]\"cancel\"",
+        "[]\"echo\"",
+        "[]\"quit\"",
+    ];
+    assert_eq!(all, expected);
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
 fn files_inputs_items_store_and_results_work_together() {
     let place = Place::new(
         r#"

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use musec_analysis::{Account, AttemptAccount, Category, Trace};
-use musec_coordinator::{Finished, Run, RunSetup};
+use musec_coordinator::{Finished, LaunchBy, Run, RunSetup};
 use musec_core::job::{Options, parse};
 use musec_trace::journal::{JournalReader, Next};
 use musec_trace::{AttemptOutcome, EndCause, RunStatus};
@@ -80,6 +80,8 @@ fn lossy(job: &str) -> Lossy {
         job_folder: place.path(""),
         runs: place.path(".musec/runs"),
         worker_program: launcher,
+        launch_by: LaunchBy::Local,
+        is_recorded: true,
         listen,
         options_json: "{}".into(),
         version: "test".into(),

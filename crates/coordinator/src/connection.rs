@@ -1,28 +1,27 @@
 //! One connection: TLS over a socket, without a lock and without a queue of its own.
 //!
 //! In: bytes of a peer, never trusted. Out: frames with the instant at which their last byte was
-//! read. Sending happens where it is decided, so that its stamp is taken right before the first
-//! byte goes to TLS; what the socket does not take at once is sent by the connection's task.
-//! Invariant: a peer that does not read costs at most [`UNSENT_BYTES_MAX`].
+//! read. Sending happens where it is decided; what the socket does not take at once is sent by the
+//! connection's task.
+//! Invariants: a peer that does not read costs at most [`UNSENT_BYTES_MAX`]; one that floods gives
+//! way to the others after each read.
 
-use std::cell::RefCell;
-use std::io::{self, Read, Write};
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
-use musec_protocol::{FrameDecoder, ProtocolError, ToWorker, begin_frame, end_frame, limits};
+use musec_protocol::{FrameDecoder, ProtocolError, limits};
 use musec_trace::{CClock, CTime};
 use rustls::pki_types::CertificateDer;
 use rustls::{ServerConfig, ServerConnection};
 use thiserror::Error;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
 
 /// Bytes that wait for a peer that does not read, before it is given up: the largest command twice.
 const UNSENT_BYTES_MAX: usize = 2 * limits::FRAME_BYTES_MAX;
-
-/// Plain bytes taken out of TLS at a time.
-const READ_BYTES: usize = 4 << 10;
 
 /// Why a connection is of no further use.
 #[derive(Debug, Error)]
@@ -42,9 +41,12 @@ pub(crate) enum ConnectionError {
 pub(crate) struct Connection {
     socket: TcpStream,
     tls: RefCell<ServerConnection>,
-    /// Told when bytes were left unsent, or when the connection shall end.
-    wake: Notify,
-    closing: std::cell::Cell<bool>,
+    /// The connection's task, while it waits; woken when bytes were left unsent, or when the
+    /// connection shall end.
+    task: RefCell<Option<Waker>>,
+    closing: Cell<bool>,
+    /// Whether the last read left nothing in the socket.
+    drained: Cell<bool>,
     clock: CClock,
     counts: Counts,
 }
@@ -52,8 +54,8 @@ pub(crate) struct Connection {
 /// Bytes on the wire so far.
 #[derive(Default)]
 pub(crate) struct Counts {
-    pub(crate) bytes_in: std::cell::Cell<u64>,
-    pub(crate) bytes_out: std::cell::Cell<u64>,
+    pub(crate) bytes_in: Cell<u64>,
+    pub(crate) bytes_out: Cell<u64>,
 }
 
 impl Connection {
@@ -75,8 +77,9 @@ impl Connection {
         Ok(Self {
             socket,
             tls: RefCell::new(tls),
-            wake: Notify::new(),
-            closing: std::cell::Cell::new(false),
+            task: RefCell::new(None),
+            closing: Cell::new(false),
+            drained: Cell::new(false),
             clock,
             counts: Counts::default(),
         })
@@ -97,23 +100,13 @@ impl Connection {
         tls.peer_certificates()?.first().map(|certificate| certificate.clone().into_owned())
     }
 
-    /// Sends one message and returns t0, C: right before its first byte went to TLS.
-    pub(crate) fn send(&self, message: &ToWorker) -> Result<CTime, ConnectionError> {
-        let mut frame = Vec::with_capacity(256);
-        let start = begin_frame(&mut frame);
-        message.encode(&mut frame);
-        end_frame(&mut frame, start)?;
-        self.send_bytes(&frame)
-    }
-
-    pub(crate) fn send_bytes(&self, bytes: &[u8]) -> Result<CTime, ConnectionError> {
-        let t0 = self.clock.now();
+    /// Sends bytes, as far as the socket takes them now.
+    pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), ConnectionError> {
         let written = self.tls.borrow_mut().writer().write(bytes)?;
         if written < bytes.len() {
             return Err(ConnectionError::NotReading);
         }
-        self.flush()?;
-        Ok(t0)
+        self.flush()
     }
 
     /// Ends the connection after what was sent: the peer is told, the task ends.
@@ -125,17 +118,23 @@ impl Connection {
         if let Err(error) = self.flush() {
             tracing::debug!("closing: {error}");
         }
-        self.wake.notify_one();
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(task) = &*self.task.borrow() {
+            task.wake_by_ref();
+        }
     }
 
     /// Gives the socket what it takes now; the task is woken for the rest.
     fn flush(&self) -> Result<(), ConnectionError> {
         let mut tls = self.tls.borrow_mut();
         while tls.wants_write() {
-            match tls.write_tls(&mut Socket(&self.socket)) {
+            match tls.write_tls(&mut Socket { socket: &self.socket, is_drained: false }) {
                 Ok(bytes) => add(&self.counts.bytes_out, bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wake.notify_one();
+                    self.wake();
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),
@@ -146,38 +145,48 @@ impl Connection {
 
     /// Waits until the socket can be read, sending what was left meanwhile. Cancel-safe.
     async fn readable(&self) -> Result<(), ConnectionError> {
-        loop {
-            if self.closing.get() {
-                return Err(ConnectionError::Closed);
-            }
-            let unsent = self.tls.borrow().wants_write();
-            let interest =
-                if unsent { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
-            tokio::select! {
-                ready = self.socket.ready(interest) => {
-                    let ready = ready?;
-                    if unsent && ready.is_writable() {
-                        self.flush()?;
-                    }
-                    if ready.is_readable() || ready.is_read_closed() {
-                        return Ok(());
-                    }
-                }
-                () = self.wake.notified() => {}
+        poll_fn(|cx| self.poll_readable(cx)).await
+    }
+
+    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
+        if self.closing.get() {
+            return Poll::Ready(Err(ConnectionError::Closed));
+        }
+        while self.tls.borrow().wants_write() {
+            match self.socket.poll_write_ready(cx) {
+                Poll::Ready(Ok(())) => self.flush()?,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
+                Poll::Pending => break,
             }
         }
+        let ready = self.socket.poll_read_ready(cx).map_err(ConnectionError::from);
+        if ready.is_pending() {
+            let mut task = self.task.borrow_mut();
+            if task.as_ref().is_none_or(|task| !task.will_wake(cx.waker())) {
+                *task = Some(cx.waker().clone());
+            }
+        }
+        ready
     }
 
     /// Takes what the socket has into TLS; false if it has nothing.
     fn receive(&self) -> Result<bool, ConnectionError> {
         let mut tls = self.tls.borrow_mut();
-        let received = match tls.read_tls(&mut Socket(&self.socket)) {
+        let mut socket = Socket { socket: &self.socket, is_drained: false };
+        let received = match tls.read_tls(&mut socket) {
             Ok(0) => return Err(ConnectionError::Closed),
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(error.into()),
         };
         add(&self.counts.bytes_in, received);
+        self.drained.set(socket.is_drained);
+        if socket.is_drained {
+            // A short read has emptied the socket: to ask again would only be told so. What comes
+            // from now on is told of anew.
+            let nothing = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
+            drop(self.socket.try_io(Interest::READABLE, nothing));
+        }
         let processed = tls.process_new_packets();
         drop(tls);
         // An alert may be waiting for the peer, whatever came of its bytes.
@@ -207,21 +216,30 @@ impl Connection {
         }
     }
 
+    /// Lets others have a turn, if this peer sends more than is read at a time.
+    pub(crate) async fn give_way(&self) {
+        if !self.drained.get() {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Moves plain bytes out of TLS; false if there are none.
     fn take_plain(&self, incoming: &mut Incoming) -> Result<bool, ConnectionError> {
         let mut tls = self.tls.borrow_mut();
+        let mut reader = tls.reader();
         let mut any = false;
-        let mut chunk = [0; READ_BYTES];
         loop {
-            match tls.reader().read(&mut chunk) {
-                Ok(0) => return if any { Ok(true) } else { Err(ConnectionError::Closed) },
-                Ok(bytes) => {
-                    incoming.push(&chunk[..bytes]);
-                    any = true;
+            let bytes = match reader.fill_buf() {
+                Ok([]) => return if any { Ok(true) } else { Err(ConnectionError::Closed) },
+                Ok(plain) => {
+                    incoming.push(plain);
+                    plain.len()
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(any),
                 Err(error) => return Err(error.into()),
-            }
+            };
+            reader.consume(bytes);
+            any = true;
         }
     }
 }
@@ -258,26 +276,35 @@ impl Incoming {
     }
 }
 
-fn add(counter: &std::cell::Cell<u64>, bytes: usize) {
+fn add(counter: &Cell<u64>, bytes: usize) {
     counter.set(counter.get() + bytes as u64);
 }
 
 /// A socket as rustls reads and writes it: what would block says so.
-struct Socket<'a>(&'a TcpStream);
+struct Socket<'a> {
+    socket: &'a TcpStream,
+    /// Whether the last read got all there was.
+    is_drained: bool,
+}
 
 impl Read for Socket<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.try_read(buffer)
+        let bytes = self.socket.try_read(buffer)?;
+        self.is_drained = bytes < buffer.len();
+        Ok(bytes)
     }
 }
 
 impl Write for Socket<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.try_write(bytes)
+        self.socket.try_write(bytes)
     }
 
     fn write_vectored(&mut self, bytes: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        self.0.try_write_vectored(bytes)
+        match bytes {
+            [one] => self.socket.try_write(one),
+            several => self.socket.try_write_vectored(several),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

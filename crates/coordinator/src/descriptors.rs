@@ -4,9 +4,6 @@ use musec_core::Program;
 use musec_protocol::limits::UNAUTHENTICATED_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors of one local attempt: its connection, and its process.
-const PER_ATTEMPT: u64 = 2;
-
 /// Descriptors for everything else: a coordinator with nothing to do has 24 (standard streams,
 /// event loop, signals, journal and its readers, guard), and a launch has some for a moment.
 const RESERVED: u64 = 40;
@@ -26,19 +23,19 @@ pub(crate) struct TooMany {
 }
 
 /// Checks every wave whose size is known before the run, and raises this process's soft limit if
-/// that is needed and allowed. Where it is not needed the limit stays: children inherit it. Says
-/// for how many strangers there is room besides.
-pub(crate) fn make_room(program: &Program, cores: u32) -> Result<usize, TooMany> {
+/// that is needed and allowed. Where it is not needed the limit stays: children inherit it. One
+/// attempt takes `per_attempt` descriptors. Says for how many strangers there is room besides.
+pub(crate) fn make_room(program: &Program, cores: u32, per_attempt: u64) -> Result<usize, TooMany> {
     let limit = getrlimit(Resource::Nofile);
     let soft = limit.current.unwrap_or(u64::MAX);
     let hard = limit.maximum.unwrap_or(u64::MAX);
-    let mut needed = needed_for(1);
+    let mut needed = needed_for(1, per_attempt);
     for (wave, def) in program.waves() {
         let Ok(plan) = program.plan(wave, cores, None) else { continue };
         let at_once = plan.alive_at_once(cores).min(plan.workers);
-        let wanted = needed_for(at_once);
+        let wanted = needed_for(at_once, per_attempt);
         if wanted > hard {
-            let possible = hard.saturating_sub(needed_for(0)) / PER_ATTEMPT;
+            let possible = hard.saturating_sub(needed_for(0, per_attempt)) / per_attempt;
             let wave = def.name.clone();
             return Err(TooMany { wave, at_once, possible, needed: wanted });
         }
@@ -54,8 +51,8 @@ pub(crate) fn make_room(program: &Program, cores: u32) -> Result<usize, TooMany>
     Ok(usize::try_from(spare).unwrap_or(usize::MAX).min(UNAUTHENTICATED_MAX))
 }
 
-fn needed_for(at_once: u32) -> u64 {
-    u64::from(at_once) * PER_ATTEMPT + RESERVED + STRANGERS_MIN
+fn needed_for(at_once: u32, per_attempt: u64) -> u64 {
+    u64::from(at_once) * per_attempt + RESERVED + STRANGERS_MIN
 }
 
 #[cfg(test)]
@@ -63,6 +60,8 @@ mod tests {
     use musec_core::job::{Options, parse};
 
     use super::*;
+
+    const PER_ATTEMPT: u64 = 2;
 
     fn program(workers: u32, at_once: &str) -> Program {
         let job = format!("[job]\nworkers = {workers}\n{at_once}\n[[step]]\nrun = \"true\"\n");
@@ -75,10 +74,11 @@ mod tests {
         let Ok(workers) = u32::try_from(hard) else { return };
         let workers = workers.min(1 << 20);
         if u64::from(workers) * PER_ATTEMPT > hard {
-            let refused = make_room(&program(workers, ""), 2).expect_err("too many");
+            let refused = make_room(&program(workers, ""), 2, PER_ATTEMPT).expect_err("too many");
             assert!(refused.possible < u64::from(workers), "{refused:?}");
         }
-        let strangers = make_room(&program(workers, "at_once = 3"), 2).expect("room for three");
+        let strangers = make_room(&program(workers, "at_once = 3"), 2, PER_ATTEMPT);
+        let strangers = strangers.expect("room for three");
         assert!((16..=UNAUTHENTICATED_MAX).contains(&strangers), "{strangers}");
     }
 }

@@ -1,10 +1,13 @@
 //! The loop: select what happened, let core decide, perform what it decided.
 //!
+//! Connections hand in what their peers say where they read it; all else comes through the loop.
 //! Invariants: everything core is told and decides is recorded in that order; performing never
 //! waits for a peer; work per message does not grow with the number of workers.
 
+mod peers;
+mod shared;
+
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::time::Duration;
 
 use musec_core::fleet::{Closed, Fleet, Input, Output};
@@ -12,23 +15,26 @@ use musec_core::{Look, Seen};
 use musec_protocol::{
     Answer, Command, FromWorker, LaunchId, Refusal, RunId, Ticket, ToWorker, VERSION, limits,
 };
+use musec_trace::journal::Journal;
 use musec_trace::{CClock, CTime, Event, Joined, RunStatus, WaveId};
-use rustls::pki_types::CertificateDer;
 use tokio::sync::mpsc;
 
-use crate::connection::{Connection, Counts};
+pub(crate) use self::peers::{Batch, Peers};
+pub(crate) use self::shared::SharedEngine;
+use crate::connection::ConnectionError;
 use crate::identity::Identity;
-use crate::launcher::{LauncherEvent, Local, Spawned};
-use crate::listener::{Knock, Message};
-use crate::recorder::{RecordFailure, Recorder, Traffic};
+use crate::launcher::{Launcher, LauncherEvent, Spawned};
+use crate::listener::Knock;
+use crate::recorder::{RecordFailure, Recorder};
 use crate::signals::Signals;
 use crate::store::Stores;
 
-/// Messages of connections that wait for the loop; their senders wait when it is full.
-pub(crate) const MESSAGES_MAX: usize = 1024;
+/// The longest that the loop sleeps: what connections had recorded meanwhile is flushed then.
+const TURN_MAX: Duration = Journal::FLUSH_EVERY;
 
-/// Messages handled between two looks at everything else.
-const BATCH_MAX: usize = 256;
+/// Interval of a worker's heartbeats: with the loop's own period that is at least one in
+/// [`limits::HEARTBEAT`].
+const PING_EVERY: Duration = limits::HEARTBEAT.saturating_sub(TURN_MAX);
 
 /// How long a look at a store may take: listing a million files takes seconds, and a disk that has
 /// not answered for this long will not.
@@ -46,20 +52,23 @@ pub(crate) struct Engine {
     pub(crate) recorder: Recorder,
     pub(crate) identity: Identity,
     pub(crate) addresses: Vec<String>,
-    pub(crate) launcher: Local,
+    pub(crate) launcher: Launcher,
     pub(crate) launcher_events: mpsc::UnboundedSender<LauncherEvent>,
     pub(crate) stores: Stores,
     pub(crate) listings: mpsc::UnboundedSender<Input>,
     pub(crate) peers: Peers,
+    pub(crate) batch: Batch,
     pub(crate) pending: VecDeque<Input>,
-    pub(crate) next_ping: CTime,
+    /// Whose heartbeat is due when, in this order.
+    pub(crate) pings: VecDeque<(CTime, LaunchId)>,
+    /// Until when the loop sleeps.
+    pub(crate) asleep_until: CTime,
     pub(crate) finished: Option<RunStatus>,
     pub(crate) record_failure: Option<RecordFailure>,
 }
 
 /// Where the loop's inputs come from.
 pub(crate) struct Sources {
-    pub(crate) messages: mpsc::Receiver<Message>,
     pub(crate) spawned: mpsc::UnboundedReceiver<Spawned>,
     pub(crate) launcher: mpsc::UnboundedReceiver<LauncherEvent>,
     pub(crate) listings: mpsc::UnboundedReceiver<Input>,
@@ -67,112 +76,15 @@ pub(crate) struct Sources {
     pub(crate) stops: mpsc::UnboundedReceiver<String>,
 }
 
-/// What is known of each attempt's connection, by launch.
-#[derive(Default)]
-pub(crate) struct Peers(Vec<Peer>, Traffic);
-
-#[derive(Default)]
-struct Peer {
-    certificate: Option<CertificateDer<'static>>,
-    connection: Option<Rc<Connection>>,
-    /// The heartbeat under way, with its t0.
-    ping: Option<(u64, CTime)>,
-    pings: u64,
-}
-
-impl Peers {
-    fn entry(&mut self, launch: LaunchId) -> &mut Peer {
-        let index = usize::try_from(launch.0).unwrap_or(usize::MAX);
-        if index >= self.0.len() {
-            self.0.resize_with(index + 1, Peer::default);
-        }
-        &mut self.0[index]
-    }
-
-    fn known(&mut self, launch: LaunchId) -> Option<&mut Peer> {
-        self.0.get_mut(usize::try_from(launch.0).ok()?)
-    }
-
-    /// All connections, those that are gone included in the bytes.
-    fn traffic(&self) -> Traffic {
-        let connections = self.0.iter().filter_map(|peer| peer.connection.as_ref());
-        connections.fold(self.1, |sum, connection| sum.with(connection.counts(), 1))
-    }
-}
-
-impl Traffic {
-    fn with(self, counts: &Counts, connections: u32) -> Self {
-        Self {
-            connections: self.connections + connections,
-            bytes_in: self.bytes_in + counts.bytes_in.get(),
-            bytes_out: self.bytes_out + counts.bytes_out.get(),
-        }
-    }
-}
-
 impl Engine {
-    /// Runs until the fleet says that the run is over, and closes the journal.
-    ///
-    /// # Errors
-    /// If the journal could not be written to its end.
-    pub(crate) async fn run(mut self, mut sources: Sources) -> Result<RunStatus, RecordFailure> {
-        let status = self.run_loop(&mut sources).await;
-        self.close().await?;
-        Ok(status)
-    }
-
-    async fn run_loop(&mut self, sources: &mut Sources) -> RunStatus {
-        self.tell(Input::Start);
-        let mut batch = Vec::with_capacity(BATCH_MAX);
-        loop {
-            self.perform();
-            if let Some(status) = self.finished {
-                return status;
-            }
-            let wait = self.sleep();
-            let due = self.clock.now().after(wait);
-            tokio::select! {
-                biased;
-                cause = sources.signals.next() => self.tell(Input::Cancel { cause }),
-                Some(cause) = sources.stops.recv() => self.tell(Input::Cancel { cause }),
-                Some(spawned) = sources.spawned.recv() => {
-                    let event = self.launcher.spawned(spawned, self.clock, &self.launcher_events);
-                    self.launcher_event(event);
-                }
-                Some(event) = sources.launcher.recv() => self.launcher_event(event),
-                Some(input) = sources.listings.recv() => self.tell(input),
-                _ = sources.messages.recv_many(&mut batch, BATCH_MAX) => {
-                    for message in batch.drain(..) {
-                        self.message(message);
-                        self.perform();
-                    }
-                }
-                () = tokio::time::sleep(wait) => {}
-            }
-            self.note_lateness(due);
-        }
-    }
-
-    /// A coordinator that was stopped, or starved of CPU, sees no message wait: its own deadlines
-    /// tell that it was late.
-    fn note_lateness(&mut self, due: CTime) {
-        let late_ns = self.clock.now().since(due);
-        if late_ns > LATE_NS {
-            self.recorder.lag.add(late_ns);
-        }
-    }
-
     /// Does what is due, and says how long nothing will be.
-    fn sleep(&mut self) -> Duration {
+    fn turn(&mut self) -> Duration {
         let now = self.clock.now();
-        if self.next_ping <= now {
-            self.ping_all();
-            self.next_ping = now.after(limits::HEARTBEAT);
-        }
+        self.ping_due(now);
         if self.fleet.next_deadline().is_some_and(|due| due <= now) {
             self.fleet.tick(now);
-            self.perform();
         }
+        self.perform();
         if self.record_failure.is_none()
             && let Some(failed) = self.recorder.take_failure()
         {
@@ -185,13 +97,29 @@ impl Engine {
         if self.recorder.is_sample_due(now) {
             self.recorder.sample(now, self.peers.traffic());
         }
-        let due = self.recorder.tick(now).min(self.next_ping);
+        let due = self.recorder.tick(now).min(now.after(TURN_MAX));
         let due = self.fleet.next_deadline().map_or(due, |deadline| deadline.min(due));
+        self.asleep_until = due;
         Duration::from_nanos(due.since(now))
     }
 
+    /// Whether the loop sleeps for too long, now that something was handled.
+    fn must_rouse(&self) -> bool {
+        let is_due = |due| due < self.asleep_until;
+        self.finished.is_some() || self.fleet.next_deadline().is_some_and(is_due)
+    }
+
+    /// A coordinator that was stopped, or starved of CPU, sees no message wait: its own deadlines
+    /// tell that it was late.
+    fn note_lateness(&mut self) {
+        let late_ns = self.clock.now().since(self.asleep_until);
+        if late_ns > LATE_NS {
+            self.recorder.lag.add(late_ns);
+        }
+    }
+
     /// Ends the launcher, then the journal, so that a run is over when its journal's lock is free.
-    async fn close(mut self) -> Result<(), RecordFailure> {
+    pub(crate) async fn close(mut self) -> Result<(), RecordFailure> {
         self.recorder.sample(self.clock.now(), self.peers.traffic());
         self.launcher.finish().await;
         let failure = self.record_failure.take().or_else(|| self.recorder.take_failure());
@@ -201,6 +129,13 @@ impl Engine {
 
     fn tell(&mut self, input: Input) {
         self.fleet.handle(self.clock.now(), input);
+    }
+
+    fn spawned(&mut self, spawned: Spawned) {
+        let events = &self.launcher_events;
+        if let Some(event) = self.launcher.spawned(spawned, self.clock, events) {
+            self.launcher_event(event);
+        }
     }
 
     fn launcher_event(&mut self, event: LauncherEvent) {
@@ -217,23 +152,8 @@ impl Engine {
         self.tell(input);
     }
 
-    fn message(&mut self, message: Message) {
-        let now = self.clock.now();
-        match message {
-            Message::Frame { launch, t3, message } => {
-                self.recorder.lag.add(now.since(t3));
-                self.frame(now, launch, t3, message);
-            }
-            Message::Knock(knock) => self.knock(*knock),
-            Message::Closed { launch, at, why } => {
-                self.forget(launch);
-                self.fleet.handle(now, Input::Closed { launch, at, why });
-            }
-            Message::Refused(reason) => self.recorder.refuse(reason),
-        }
-    }
-
-    fn frame(&mut self, now: CTime, launch: LaunchId, t3: CTime, message: FromWorker) {
+    /// Tells core what a worker said; nothing is performed yet.
+    fn frame(&mut self, launch: LaunchId, t3: CTime, message: FromWorker) {
         let input = match message {
             FromWorker::Reply(reply) => Input::Replied { launch, t3, reply: Box::new(reply) },
             FromWorker::Stall(stall) => Input::Stalled { launch, t3, stall },
@@ -246,7 +166,7 @@ impl Engine {
             }
             FromWorker::Hello(_) => self.broken(launch, t3, "it said hello twice"),
         };
-        self.fleet.handle(now, input);
+        self.tell(input);
     }
 
     fn broken(&mut self, launch: LaunchId, at: CTime, why: &str) -> Input {
@@ -254,28 +174,28 @@ impl Engine {
         Input::Closed { launch, at, why: Closed::Protocol(why.into()) }
     }
 
-    /// Decides on a peer that has a certificate of this run.
-    fn knock(&mut self, knock: Knock) {
+    /// Decides on a peer that has a certificate of this run; whether it may stay.
+    fn knock(&mut self, knock: Knock) -> bool {
         let launch = knock.preamble.launch;
         let answer = |refusal| Answer { version: VERSION, refusal }.to_bytes();
         if let Err(refusal) = self.admit(&knock) {
             self.recorder.refuse(refusal.reason());
             // The peer may be gone already, which is as good.
-            drop(knock.connection.send_bytes(&answer(Some(refusal))));
+            drop(knock.connection.send(&answer(Some(refusal))));
             knock.connection.close();
-            return;
+            return false;
         }
         let at = knock.t3;
         let joined = Joined { launch, tcp: knock.tcp, tls: knock.tls, t3: at, hello: knock.hello };
-        let sent = knock.connection.send_bytes(&answer(None));
+        let sent = knock.connection.send(&answer(None));
         self.peers.entry(launch).connection = Some(knock.connection);
+        self.pings.push_back((self.clock.now().after(PING_EVERY), launch));
         self.tell(Input::Joined(Box::new(joined)));
         if let Err(error) = sent {
             self.pending.push_back(lost(launch, at, &error.to_string()));
         }
-        if knock.let_in.send(launch).is_err() {
-            self.pending.push_back(lost(launch, at, "connection closed"));
-        }
+        self.perform();
+        true
     }
 
     fn admit(&mut self, knock: &Knock) -> Result<(), Refusal> {
@@ -299,6 +219,7 @@ impl Engine {
             while let Some(output) = self.fleet.poll_output() {
                 self.perform_one(output);
             }
+            self.send_batch();
             let Some(input) = self.pending.pop_front() else { return };
             self.tell(input);
         }
@@ -312,11 +233,13 @@ impl Engine {
             }
             Output::Launch(launch) => self.launch(launch),
             Output::Welcome(launch, welcome) => {
-                let welcome = ToWorker::Welcome(*welcome);
-                self.send(launch, &welcome);
+                self.send(launch, &ToWorker::Welcome(*welcome));
             }
             Output::Send(launch, command) => self.send_command(launch, *command),
-            Output::Hangup(launch) => self.forget(launch),
+            Output::Hangup(launch) => {
+                self.send_batch();
+                self.forget(launch);
+            }
             Output::Stop(launch) => self.launcher.stop(launch),
             Output::Look { wave, look } => self.look(wave, look),
             Output::Sync => self.recorder.sync(),
@@ -338,7 +261,7 @@ impl Engine {
                 guard_socket: bytes_of(&self.launcher.guard_socket()),
             };
             self.peers.entry(launch).certificate = Some(identity.certificate);
-            self.launcher.launch(launch, &ticket)
+            self.launcher.launch(launch, &ticket, self.clock, &self.launcher_events)
         });
         if let Err(error) = launched {
             self.pending.push_back(Input::NotLaunched { launch, error });
@@ -348,54 +271,65 @@ impl Engine {
     fn send_command(&mut self, launch: LaunchId, command: Command) {
         let id = command.id;
         if let Some(t0) = self.send(launch, &ToWorker::Command(command)) {
-            self.recorder.record(self.clock.now(), Event::Sent { launch, id, t0 });
+            self.recorder.record_on(Event::Sent { launch, id, t0 });
         }
     }
 
+    /// Adds a message to those that go to its worker together, and returns t0, C: before its first
+    /// byte went to TLS. Nothing is sent to a worker without a connection.
     fn send(&mut self, launch: LaunchId, message: &ToWorker) -> Option<CTime> {
-        let connection = self.peers.entry(launch).connection.clone()?;
-        match connection.send(message) {
-            Ok(t0) => Some(t0),
-            Err(error) => {
-                self.forget(launch);
-                self.pending.push_back(lost(launch, self.clock.now(), &error.to_string()));
-                None
-            }
+        if !self.batch.is_for(launch) {
+            self.send_batch();
+            self.peers.known(launch)?.connection.as_ref()?;
+        }
+        let t0 = self.clock.now();
+        let added = self.batch.add(launch, message);
+        if let Err(error) = added {
+            self.broken_off(launch, &error.into());
+            return None;
+        }
+        Some(t0)
+    }
+
+    /// Sends what was gathered for one worker.
+    fn send_batch(&mut self) {
+        let Some(launch) = self.batch.launch() else { return };
+        let connection = self.peers.known(launch).and_then(|peer| peer.connection.as_ref());
+        let sent = connection.map_or(Ok(()), |connection| self.batch.send(connection));
+        self.batch.clear();
+        if let Err(error) = sent {
+            self.broken_off(launch, &error);
         }
     }
 
-    /// Sends a heartbeat to each worker that has answered the one before.
-    fn ping_all(&mut self) {
-        let mut failed = Vec::new();
-        for (launch, peer) in (0..).map(LaunchId).zip(&mut self.peers.0) {
-            let Some(connection) = &peer.connection else { continue };
+    fn broken_off(&mut self, launch: LaunchId, error: &ConnectionError) {
+        self.forget(launch);
+        self.pending.push_back(lost(launch, self.clock.now(), &error.to_string()));
+    }
+
+    /// Sends the heartbeats that are due, to workers that have answered the one before.
+    fn ping_due(&mut self, now: CTime) {
+        while let Some((_, launch)) = self.pings.pop_front_if(|(due, _)| *due <= now) {
+            let Some(peer) = self.peers.known(launch) else { continue };
+            if peer.connection.is_none() {
+                continue;
+            }
+            self.pings.push_back((now.after(PING_EVERY), launch));
             if peer.ping.is_some() {
                 continue;
             }
             let seq = peer.pings;
-            match connection.send(&ToWorker::Ping(seq)) {
-                Ok(t0) => {
-                    peer.ping = Some((seq, t0));
-                    peer.pings += 1;
-                }
-                Err(error) => failed.push((launch, error)),
+            peer.pings += 1;
+            if let Some(t0) = self.send(launch, &ToWorker::Ping(seq)) {
+                self.peers.entry(launch).ping = Some((seq, t0));
             }
         }
-        for (launch, error) in failed {
-            self.forget(launch);
-            self.pending.push_back(lost(launch, self.clock.now(), &error.to_string()));
-        }
-        self.perform();
+        self.send_batch();
     }
 
     /// Closes an attempt's connection; its place cannot be taken again.
     fn forget(&mut self, launch: LaunchId) {
-        let Some(peer) = self.peers.known(launch) else { return };
-        peer.certificate = None;
-        peer.ping = None;
-        let Some(connection) = peer.connection.take() else { return };
-        connection.close();
-        self.peers.1 = self.peers.1.with(connection.counts(), 0);
+        self.peers.forget(launch);
     }
 
     fn look(&self, wave: WaveId, look: Box<Look>) {

@@ -26,5 +26,5 @@ pub use error::RunError;
 pub use folder::{FolderError, Manifest, RunFolder};
 pub use identity::IdentityError;
 pub use results::Results;
-pub use setup::{Finished, Run, RunSetup, Stopper};
+pub use setup::{Finished, LaunchBy, Run, RunSetup, Stopper};
 pub use store::StoreError;

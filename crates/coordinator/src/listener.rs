@@ -20,28 +20,15 @@ use musec_protocol::{
 use musec_trace::{CClock, CTime};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::connection::{Connection, ConnectionError, Incoming};
+use crate::engine::SharedEngine;
 
 /// Pause after the system refused to accept, so that a lack of descriptors does not become a spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What connections tell the engine.
-#[expect(clippy::large_enum_variant, reason = "nearly all messages are of the largest kind")]
-pub(crate) enum Message {
-    /// A peer with a certificate of this run wants to join.
-    Knock(Box<Knock>),
-    /// A message of a worker that joined.
-    Frame { launch: LaunchId, t3: CTime, message: FromWorker },
-    /// The connection of a worker that joined is gone.
-    Closed { launch: LaunchId, at: CTime, why: Closed },
-    /// A stranger was refused.
-    Refused(&'static str),
-}
-
-/// A peer that has proved who it is.
+/// A peer that has proved who it is, and wants to join.
 pub(crate) struct Knock {
     pub(crate) connection: Rc<Connection>,
     pub(crate) preamble: Preamble,
@@ -49,25 +36,23 @@ pub(crate) struct Knock {
     pub(crate) tls: CTime,
     pub(crate) t3: CTime,
     pub(crate) hello: Hello,
-    /// Told the launch when it was let in; dropped when it was refused.
-    pub(crate) let_in: oneshot::Sender<LaunchId>,
 }
 
-/// Accepts until the engine is gone.
+/// Accepts for as long as it is polled.
 pub(crate) async fn accept_all(
     listener: TcpListener,
     config: Arc<ServerConfig>,
     clock: CClock,
-    messages: mpsc::Sender<Message>,
+    engine: SharedEngine,
     strangers_max: usize,
 ) {
     let strangers = Strangers::new(strangers_max);
-    while !messages.is_closed() {
+    loop {
         let socket = match listener.accept().await {
             Ok((socket, _)) => socket,
             Err(error) => {
                 tracing::warn!("cannot accept a connection: {error}");
-                drop(messages.send(Message::Refused("system refused to accept")).await);
+                engine.refused("system refused to accept");
                 // What it lacks is most likely descriptors, and strangers have some.
                 strangers.turn_away_oldest();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -76,11 +61,10 @@ pub(crate) async fn accept_all(
         };
         let tcp = clock.now();
         if strangers.make_room() {
-            drop(messages.send(Message::Refused("too many unauthenticated")).await);
+            engine.refused("too many unauthenticated");
         }
         let (place, number) = strangers.place();
-        let (config, messages) = (Arc::clone(&config), messages.clone());
-        let serving = serve(socket, config, clock, tcp, place, messages);
+        let serving = serve(socket, Arc::clone(&config), clock, tcp, place, engine.clone());
         strangers.is_served(number, tokio::task::spawn_local(serving).abort_handle());
     }
 }
@@ -144,34 +128,29 @@ async fn serve(
     clock: CClock,
     tcp: CTime,
     place: Place,
-    messages: mpsc::Sender<Message>,
+    engine: SharedEngine,
 ) {
     let mut incoming = Incoming::new(PREAMBLE_BYTES);
-    let introduced = tokio::time::timeout(
-        limits::HANDSHAKE_TIME_MAX,
-        introduce(socket, config, clock, &mut incoming),
-    );
+    let introduced = introduce(socket, config, clock, &mut incoming);
+    let introduced = tokio::time::timeout(limits::HANDSHAKE_TIME_MAX, Box::pin(introduced));
     let (connection, tls, t3, preamble, hello) = match introduced.await {
         Ok(Ok(introduced)) => introduced,
         Ok(Err(error)) => {
             tracing::info!("refused a connection: {error}");
-            drop(messages.send(Message::Refused(reason(&error))).await);
+            engine.refused(reason(&error));
             return;
         }
         Err(_) => {
-            drop(messages.send(Message::Refused("handshake timeout")).await);
+            engine.refused("handshake timeout");
             return;
         }
     };
     drop(place);
-    let (let_in, admitted) = oneshot::channel();
-    let knock = Knock { connection: Rc::clone(&connection), preamble, tcp, tls, t3, hello, let_in };
-    if messages.send(Message::Knock(Box::new(knock))).await.is_err() {
-        return;
+    let knock = Knock { connection: Rc::clone(&connection), preamble, tcp, tls, t3, hello };
+    if engine.knock(knock) {
+        let why = forward(&connection, &mut incoming, preamble.launch, &engine).await;
+        engine.closed(preamble.launch, clock.now(), why);
     }
-    let Ok(launch) = admitted.await else { return };
-    let why = forward(&connection, &mut incoming, launch, &messages).await;
-    drop(messages.send(Message::Closed { launch, at: clock.now(), why }).await);
 }
 
 type Introduced = (Rc<Connection>, CTime, CTime, Preamble, Hello);
@@ -191,7 +170,7 @@ async fn introduce(
         let preamble = Preamble::from_bytes(&preamble)?;
         if !preamble.is_spoken() {
             let refusal = Some(Refusal::Version);
-            connection.send_bytes(&Answer { version: VERSION, refusal }.to_bytes())?;
+            connection.send(&Answer { version: VERSION, refusal }.to_bytes())?;
             connection.close();
             return Err(version(preamble).into());
         }
@@ -212,31 +191,20 @@ const fn version(preamble: Preamble) -> ProtocolError {
     ProtocolError::Version { min, max, ours: VERSION }
 }
 
-/// Hands on frames until the connection ends, and says why it did. The queue to the engine is
-/// bounded: a worker that floods waits here, and its socket fills up.
+/// Hands on frames until the connection ends, and says why it did. A worker that floods gives way
+/// after each read, and its socket fills up.
 async fn forward(
     connection: &Connection,
     incoming: &mut Incoming,
     launch: LaunchId,
-    messages: &mpsc::Sender<Message>,
+    engine: &SharedEngine,
 ) -> Closed {
     let mut t3 = connection.now();
     loop {
-        loop {
-            let message = match incoming.frames.next_frame() {
-                Ok(None) => break,
-                Ok(Some(frame)) => FromWorker::decode(frame),
-                Err(error) => Err(error),
-            };
-            let message = match message {
-                Ok(FromWorker::Hello(_)) => return Closed::Protocol("it said hello twice".into()),
-                Ok(message) => message,
-                Err(error) => return Closed::Protocol(error.to_string()),
-            };
-            if messages.send(Message::Frame { launch, t3, message }).await.is_err() {
-                return Closed::Lost("the coordinator has ended".into());
-            }
+        if let Err(error) = engine.frames(launch, t3, &mut incoming.frames) {
+            return Closed::Protocol(error.to_string());
         }
+        connection.give_way().await;
         match connection.read(incoming).await {
             Ok(stamp) => t3 = stamp,
             Err(ConnectionError::Protocol(error)) => return Closed::Protocol(error.to_string()),

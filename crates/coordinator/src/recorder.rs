@@ -14,14 +14,27 @@ use crate::lag::Lag;
 
 pub(crate) struct Recorder {
     clock: CClock,
-    paths: [PathBuf; 2],
-    journal: Journal,
-    /// What commands printed, apart from the journal: it can be long, and no figure depends on it.
-    outputs: Journal,
+    files: Option<Files>,
+    /// Of the last record.
+    last: CTime,
     flushed: CTime,
     sampled: CTime,
     pub(crate) lag: Lag,
     pub(crate) refused: BTreeMap<String, u64>,
+}
+
+/// Where a run is recorded.
+struct Files {
+    paths: [PathBuf; 2],
+    journal: Journal,
+    /// What commands printed, apart from the journal: it can be long, and no figure depends on it.
+    outputs: Journal,
+}
+
+impl Files {
+    const fn is_dirty(&self) -> bool {
+        self.journal.is_dirty() || self.outputs.is_dirty()
+    }
 }
 
 /// One of the files could not be written on.
@@ -54,20 +67,37 @@ impl Recorder {
     ) -> Result<Self, (PathBuf, io::Error)> {
         let create =
             |path: &Path| Journal::create(path, clock).map_err(|error| (path.to_owned(), error));
-        Ok(Self {
-            clock,
+        let files = Files {
             paths: [journal.to_owned(), outputs.to_owned()],
             journal: create(journal)?,
             outputs: create(outputs)?,
+        };
+        Ok(Self { files: Some(files), ..Self::of_nothing(clock) })
+    }
+
+    /// Records nothing.
+    pub(crate) fn of_nothing(clock: CClock) -> Self {
+        Self {
+            clock,
+            files: None,
+            last: CTime::ZERO,
             flushed: CTime::ZERO,
             sampled: CTime::ZERO,
             lag: Lag::default(),
             refused: BTreeMap::new(),
-        })
+        }
     }
 
     pub(crate) fn record(&mut self, at: CTime, event: Event) {
-        self.journal.record(Record { at, event });
+        self.last = at;
+        if let Some(files) = &mut self.files {
+            files.journal.record(Record { at, event });
+        }
+    }
+
+    /// Records what belongs to the decision that was recorded last.
+    pub(crate) fn record_on(&mut self, event: Event) {
+        self.record(self.last, event);
     }
 
     pub(crate) fn keep_output(
@@ -77,10 +107,11 @@ impl Recorder {
         id: CommandId,
         [stdout, stderr]: [Tail; 2],
     ) {
+        let Some(files) = &mut self.files else { return };
         for (stream, tail) in [(Stream::Stdout, stdout), (Stream::Stderr, stderr)] {
             if tail.total_bytes > 0 {
                 let event = Event::Output { launch, id, stream, tail };
-                self.outputs.record(Record { at, event });
+                files.outputs.record(Record { at, event });
             }
         }
     }
@@ -101,30 +132,33 @@ impl Recorder {
 
     /// Does what is due now, and says when something will be due again.
     pub(crate) fn tick(&mut self, now: CTime) -> CTime {
-        let dirty = self.journal.is_dirty() || self.outputs.is_dirty();
+        let is_dirty = |files: &Option<Files>| files.as_ref().is_some_and(Files::is_dirty);
         let flush_due = self.flushed.after(Journal::FLUSH_EVERY);
-        if dirty && flush_due <= now {
+        if is_dirty(&self.files) && flush_due <= now {
             self.flush(now);
         }
         let sample_due = CTime::from_ns(self.sampled.ns + SAMPLE_EVERY_NS);
-        let still_dirty = self.journal.is_dirty() || self.outputs.is_dirty();
-        if still_dirty { flush_due.min(sample_due) } else { sample_due }
+        if is_dirty(&self.files) { flush_due.min(sample_due) } else { sample_due }
     }
 
     fn flush(&mut self, now: CTime) {
-        self.journal.flush();
-        self.outputs.flush();
+        if let Some(files) = &mut self.files {
+            files.journal.flush();
+            files.outputs.flush();
+        }
         self.flushed = now;
     }
 
     pub(crate) fn sync(&mut self) {
-        self.journal.sync();
-        self.outputs.sync();
+        if let Some(files) = &mut self.files {
+            files.journal.sync();
+            files.outputs.sync();
+        }
     }
 
     pub(crate) fn sample(&mut self, now: CTime, traffic: Traffic) {
         self.sampled = now;
-        let waits = self.journal.waits();
+        let waits = self.files.as_ref().map(|files| files.journal.waits()).unwrap_or_default();
         let [lag_p50_ns, lag_p99_ns, lag_max_ns] = self.lag.take();
         let sample = Sample {
             cpu_ns: process_cpu_ns(),
@@ -144,21 +178,19 @@ impl Recorder {
 
     /// The disk's refusal, once.
     pub(crate) fn take_failure(&self) -> Option<RecordFailure> {
-        let [journal, outputs] = &self.paths;
-        self.journal
-            .take_failure()
-            .map(|failure| RecordFailure { path: journal.clone(), failure })
-            .or_else(|| {
-                let failure = self.outputs.take_failure()?;
-                Some(RecordFailure { path: outputs.clone(), failure })
-            })
+        let files = self.files.as_ref()?;
+        let [journal, outputs] = &files.paths;
+        let failure = files.journal.take_failure().map(|failure| (journal, failure));
+        let failure = failure.or_else(|| Some((outputs, files.outputs.take_failure()?)));
+        failure.map(|(path, failure)| RecordFailure { path: path.clone(), failure })
     }
 
     /// Writes and closes both files, whatever becomes of either.
     pub(crate) fn close(self) -> Result<(), RecordFailure> {
-        let [journal, outputs] = self.paths;
-        let kept = self.outputs.close();
-        self.journal.close().map_err(|failure| RecordFailure { path: journal, failure })?;
+        let Some(files) = self.files else { return Ok(()) };
+        let [journal, outputs] = files.paths;
+        let kept = files.outputs.close();
+        files.journal.close().map_err(|failure| RecordFailure { path: journal, failure })?;
         kept.map_err(|failure| RecordFailure { path: outputs, failure })
     }
 }

@@ -14,11 +14,11 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use crate::descriptors::{TooMany, make_room};
-use crate::engine::{Engine, MESSAGES_MAX, Peers, Sources};
+use crate::engine::{Batch, Engine, Peers, SharedEngine, Sources};
 use crate::error::RunError;
 use crate::folder::{FolderError, Manifest, RunFolder};
 use crate::identity::{Identity, IdentityError, random};
-use crate::launcher::{Local, LocalSetup};
+use crate::launcher::{Launcher, LauncherEvent, Local, LocalSetup, Spawned, Tickets};
 use crate::listener::accept_all;
 use crate::recorder::Recorder;
 use crate::results::{Results, bring};
@@ -46,12 +46,53 @@ pub struct RunSetup {
     pub runs: PathBuf,
     /// The binary that has the hidden `worker` and `guard` commands.
     pub worker_program: PathBuf,
+    /// Who starts the workers.
+    pub launch_by: LaunchBy,
+    /// Whether there is to be a journal. Without one nothing can be known of the run afterwards:
+    /// it shows what recording costs.
+    pub is_recorded: bool,
     /// Address to listen on; port 0 for any.
     pub listen: SocketAddr,
     /// Options that were given beside the job file, as JSON, for the journal.
     pub options_json: String,
     /// Version of the program, for the journal.
     pub version: String,
+}
+
+/// Who starts the workers of a run.
+#[derive(Clone, Debug, Default)]
+pub enum LaunchBy {
+    /// This process, on this machine.
+    #[default]
+    Local,
+    /// Whoever reads this file: each attempt's join ticket is written to it as a line. The reader
+    /// must go on reading whatever the run does.
+    Tickets(Arc<std::fs::File>),
+}
+
+impl LaunchBy {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Tickets(_) => "tickets",
+        }
+    }
+
+    /// Local workers that may be on their way to their hello at a time; 0 for any number.
+    fn starting_max(&self) -> u32 {
+        match self {
+            Self::Local => cores().saturating_mul(STARTING_PER_CORE),
+            Self::Tickets(_) => 0,
+        }
+    }
+
+    /// Descriptors that an attempt takes: its connection, and for a process the process.
+    const fn descriptors(&self) -> u64 {
+        match self {
+            Self::Local => 2,
+            Self::Tickets(_) => 1,
+        }
+    }
 }
 
 /// A run that is about to start: its folder is there, its port is bound, its files are shipped.
@@ -94,10 +135,12 @@ impl Run {
     /// # Errors
     /// If any of that fails; nothing was launched then, and no folder is left.
     pub fn create(setup: RunSetup) -> Result<Self, RunError> {
-        let strangers = make_room(&setup.program, cores()).map_err(|refused| {
-            let TooMany { wave, at_once, possible, needed } = refused;
-            RunError::TooMany { wave, at_once, possible, needed }
-        })?;
+        let strangers = make_room(&setup.program, cores(), setup.launch_by.descriptors()).map_err(
+            |refused| {
+                let TooMany { wave, at_once, possible, needed } = refused;
+                RunError::TooMany { wave, at_once, possible, needed }
+            },
+        )?;
         crate::signals::survive_file_limits().map_err(RunError::Loop)?;
         let id = RunId(random()?);
         let listener = StdListener::bind(setup.listen)
@@ -122,7 +165,7 @@ impl Run {
             schema: 1,
             run: id.to_string(),
             job: setup.program.job.clone(),
-            launcher: "local".into(),
+            launcher: setup.launch_by.name().into(),
             created_wall_ns,
             version: setup.version.clone(),
         };
@@ -194,27 +237,24 @@ impl Run {
     async fn execute_here(mut self) -> Result<Finished, RunError> {
         let signals = Signals::listen().map_err(RunError::Loop)?;
         let clock = CClock::start();
-        let recorder = Recorder::create(&self.folder.journal(), &self.folder.outputs(), clock);
-        let mut recorder =
-            recorder.map_err(|(path, source)| FolderError::Write { path, source })?;
+        let mut recorder = if self.setup.is_recorded {
+            Recorder::create(&self.folder.journal(), &self.folder.outputs(), clock)
+                .map_err(|(path, source)| FolderError::Write { path, source })?
+        } else {
+            Recorder::of_nothing(clock)
+        };
         recorder.record(CTime::ZERO, Event::RunStarted(Box::new(self.started(clock)?)));
         let identity = Identity::new(self.id)?;
         let config = Arc::new(identity.server_config()?);
-        let (message_sender, messages) = mpsc::channel(MESSAGES_MAX);
         // No more can wait than there are attempts: each sends three of these at most, once each.
         let (spawned_sender, spawned) = mpsc::unbounded_channel();
         let (launcher_events, launcher_receiver) = mpsc::unbounded_channel();
         // One for each wave.
         let (listings, listed) = mpsc::unbounded_channel();
-        let local = self.local_setup();
-        let scratch = local.scratch_root.clone();
-        let launcher = Local::start(local, spawned_sender, launcher_events.clone())
-            .map_err(|source| RunError::Launcher { scratch, source })?;
+        let launcher = self.launcher(spawned_sender, launcher_events.clone())?;
         let options = self.fleet_options();
         let stops = self.take_stops();
         let (listener, address) = listen(self.listener, self.setup.listen)?;
-        let accepting = accept_all(listener, config, clock, message_sender, self.strangers);
-        let accepting = tokio::task::spawn_local(accepting);
         let program = Arc::clone(&self.setup.program);
         let engine = Engine {
             clock,
@@ -229,18 +269,17 @@ impl Run {
             listings,
             peers: Peers::default(),
             pending: VecDeque::new(),
-            next_ping: CTime::ZERO,
+            pings: VecDeque::new(),
+            asleep_until: CTime::ZERO,
+            batch: Batch::default(),
             finished: None,
             record_failure: None,
         };
-        let sources = Sources {
-            messages,
-            spawned,
-            launcher: launcher_receiver,
-            listings: listed,
-            signals,
-            stops,
-        };
+        let sources =
+            Sources { spawned, launcher: launcher_receiver, listings: listed, signals, stops };
+        let engine = SharedEngine::new(engine);
+        let accepting = accept_all(listener, config, clock, engine.clone(), self.strangers);
+        let accepting = tokio::task::spawn_local(accepting);
         let status = engine.run(sources).await;
         accepting.abort();
         let status = status?;
@@ -264,19 +303,31 @@ impl Run {
     fn fleet_options(&self) -> FleetOptions {
         FleetOptions {
             cores: cores(),
-            starting_max: Some(starting_max()),
+            starting_max: Some(self.setup.launch_by.starting_max()).filter(|most| *most > 0),
             store_url: self.stores.store.url().to_owned(),
             inputs_url: self.stores.inputs.url().to_owned(),
             path_dirs: self.path_dirs.iter().map(|path| crate::engine::bytes_of(path)).collect(),
         }
     }
 
-    fn local_setup(&self) -> LocalSetup {
-        LocalSetup {
-            program: self.setup.worker_program.clone(),
-            scratch_root: scratch_root(self.id),
-            log: self.folder.worker_log(),
-        }
+    fn launcher(
+        &self,
+        spawned: mpsc::UnboundedSender<Spawned>,
+        events: mpsc::UnboundedSender<LauncherEvent>,
+    ) -> Result<Launcher, RunError> {
+        let local = match &self.setup.launch_by {
+            LaunchBy::Local => LocalSetup {
+                program: self.setup.worker_program.clone(),
+                scratch_root: scratch_root(self.id),
+                log: self.folder.worker_log(),
+            },
+            LaunchBy::Tickets(lines) => {
+                return Ok(Launcher::Tickets(Tickets::new(Arc::clone(lines))));
+            }
+        };
+        let scratch = local.scratch_root.clone();
+        let started = Local::start(local, spawned, events);
+        started.map(Launcher::Local).map_err(|source| RunError::Launcher { scratch, source })
     }
 
     /// What asks the run to end; there is one taker.
@@ -290,7 +341,7 @@ impl Run {
         Ok(RunStarted {
             run: self.id,
             job: self.setup.program.job.clone(),
-            launcher: "local".into(),
+            launcher: self.setup.launch_by.name().into(),
             wall_ns: self.created_wall_ns,
             boot_id: read_trimmed("/proc/sys/kernel/random/boot_id"),
             time_namespace: time_namespace(),
@@ -302,7 +353,7 @@ impl Run {
             options_json: self.setup.options_json.clone(),
             clock_gap_ns: clock.gap_ns(),
             cores: cores(),
-            starting_max: starting_max(),
+            starting_max: self.setup.launch_by.starting_max(),
         })
     }
 }
@@ -314,11 +365,6 @@ fn listen(listener: StdListener, asked: SocketAddr) -> Result<(TcpListener, Sock
         Ok((listener, address))
     });
     listened.map_err(|source| RunError::Listen { address: asked, source })
-}
-
-/// Local workers that may be on their way to their hello at a time.
-fn starting_max() -> u32 {
-    cores().saturating_mul(STARTING_PER_CORE)
 }
 
 /// Processors that this process may use.

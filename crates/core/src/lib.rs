@@ -15,10 +15,13 @@ mod program;
 mod template;
 
 pub use job::{JobError, JobErrors};
-pub use machine::{Advance, Facts, Machine, Moved, NextCommand, Step, StepFailure};
+pub use machine::{
+    Advance, Blame, Effect, Facts, Machine, Moved, NextCommand, Progress, StepFailure, Token,
+};
 pub use map::{ByteItems, Map, MapError, stdout_key};
 pub use program::{
-    Count, Glob, ItemList, Items, Look, Outline, OutlineStep, OutlineWave, Plan, PlanError,
-    Program, ResultRule, Seen, StateDef, StateId, StepCategory, Wave, WaveId, csv_header,
+    Count, Glob, ItemList, Items, LaneNo, Look, Outline, OutlineLane, OutlineStep, OutlineWave,
+    Plan, PlanError, Program, ResultRule, Seen, StateDef, StateId, StepCategory, Wave, WaveId,
+    csv_header,
 };
 pub use template::{EvalError, Expr, Template};

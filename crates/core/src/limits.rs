@@ -38,6 +38,20 @@ pub const EXPRESSION_BYTES_MAX: usize = 4096;
 /// is handled by the loop that serves all workers, so that this is a bound on its lag.
 pub const STEPS_WITHOUT_COMMAND_MAX: u32 = 10_000;
 
+/// Commands of a pipelined list in flight at a time: with a millisecond of work each they cover a
+/// quarter of a second of round trip, and 1,000 workers hold less than 100 MB of them. A worker
+/// refuses 65,536.
+pub const PIPELINE_COMMANDS_MAX: u32 = 256;
+
+/// Lanes of one wave, with the program itself: each that has begun costs every worker's machine a
+/// few hundred bytes.
+pub const LANES_MAX: u32 = 257;
+
+/// Bytes of arguments in flight above which a pipelined list sends no further command: together
+/// with one more command of [`VALUE_BYTES_MAX`], and its `env`, it stays below what a connection
+/// holds for a peer that is slow to read (8 MiB).
+pub const PIPELINE_BYTES_MAX: usize = 1 << 20;
+
 /// Largest value of a variable, and all of a command's arguments together, in bytes: a command must
 /// fit in a frame (`musec_protocol::limits::FRAME_BYTES_MAX`, 4 MiB) with room to spare.
 pub const VALUE_BYTES_MAX: usize = 1 << 20;

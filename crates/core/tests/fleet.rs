@@ -4,11 +4,12 @@
 
 mod world;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use musec_core::fleet::{Closed, Input, Output};
 use musec_protocol::{Action, LaunchId, Outcome, Refusal};
-use musec_trace::{AttemptOutcome, CTime, EndCause, Event, RunStatus, Timer};
+use musec_trace::{AttemptOutcome, CTime, EndCause, Event, RunStatus, StateId, Timer};
 use proptest::prelude::*;
 use world::{Fate, World, WorldOptions};
 
@@ -52,6 +53,42 @@ after = ["split"]
 workers = 1
 [[wave.step]]
 sleep = "1s"
+"#;
+
+const LISTS: &str = r#"
+[job]
+workers = 2
+items = { range = "3" }
+timeout = "1h"
+[[step]]
+state = "list"
+for = { k = "range(30)" }
+pipelined = true
+do = [{ echo = "{{ k }}" }, { if = "k % 7 == 0", state = "run", run = "true" }]
+on_error = [{ state = "mend", run = "true" }]
+[[step]]
+state = "brief"
+timeout = "3s"
+pipelined = true
+do = [{ put = "a", as = "{{ item }}/a" }, { run = "true" }, { put = "b", as = "{{ item }}/b" }]
+"#;
+
+const LANES: &str = r#"
+[job]
+workers = 3
+items = { range = "5" }
+timeout = "1h"
+[[step]]
+state = "both"
+timeout = "20s"
+on_error = [{ state = "mend", run = "true" }]
+[step.parallel]
+a = [{ for = { k = "range(3)" }, do = [{ run = "true" }, { state = "put", put = "a", as = "{{ item }}/{{ k }}" }] }]
+b = [{ pipelined = true, do = [{ echo = "1" }, { run = "true" }, { echo = "3" }] }, { sleep = "1s" }]
+[[step]]
+state = "race"
+first = true
+parallel = { a = [{ run = "true" }, { run = "true" }], b = [{ parallel = { c = [{ run = "true" }], d = [{ echo = "d" }] } }] }
 "#;
 
 fn ended(records: &[Event]) -> Vec<(u64, AttemptOutcome)> {
@@ -257,6 +294,7 @@ fn fates(launch: u64, command: u64) -> Fate {
         4 => Fate::NeverConnect,
         5 => Fate::Refuse,
         6 => Fate::Freeze,
+        7 => Fate::Twice,
         _ => Fate::Live,
     }
 }
@@ -267,7 +305,7 @@ proptest! {
     #[test]
     fn whatever_happens_every_run_ends_and_every_attempt_ends_once(
         seed in any::<u64>(),
-        job in prop::sample::select(vec![ONE, QUEUE, WAVES]),
+        job in prop::sample::select(vec![ONE, QUEUE, WAVES, LISTS, LANES]),
         cancel in prop::collection::vec(0u64..20_000, 0..3),
         wild in any::<bool>(),
     ) {
@@ -290,10 +328,161 @@ proptest! {
         prop_assert!(status != RunStatus::Done || all_done);
         prop_assert!(world.fleet.next_deadline().is_none() || world.fleet.alive() == 0);
 
+        check_commands(&world);
+        check_lanes(&world);
+
         let mut again = World::new(job, options);
         prop_assert_eq!(again.run(), status);
         prop_assert_eq!(again.records, world.records, "the same seed gives the same records");
     }
+}
+
+/// Commands are numbered in order, each has at most one reply, and a worker that ended well has
+/// answered all of them.
+fn check_commands(world: &World) {
+    let mut commands: BTreeMap<u64, BTreeMap<u64, u32>> = BTreeMap::new();
+    for event in &world.records {
+        match event {
+            Event::Queued(queued) => {
+                let known = commands.entry(queued.launch.0).or_default();
+                assert_eq!(queued.id.0, known.len() as u64);
+                known.insert(queued.id.0, 0);
+            }
+            Event::Replied { launch, reply, .. } => {
+                let known =
+                    commands.get_mut(&launch.0).and_then(|known| known.get_mut(&reply.id.0));
+                *known.expect("a reply to a command that was sent") += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(commands.values().flat_map(BTreeMap::values).all(|replies| *replies <= 1));
+    for (launch, outcome) in ended(&world.records) {
+        let all = commands.get(&launch).is_none_or(|known| known.values().all(|n| *n == 1));
+        assert!(outcome != AttemptOutcome::Done || all, "{launch} ended well without its replies");
+    }
+}
+
+/// Records of states fit together in each lane of each attempt, commands belong to lanes that are
+/// in a state, what forks merges unless the attempt ended before, and what was entered is left.
+fn check_lanes(world: &World) {
+    let mut states: BTreeMap<(u64, Vec<u32>), Option<StateId>> = BTreeMap::new();
+    let mut forked: BTreeMap<(u64, Vec<u32>), Vec<u32>> = BTreeMap::new();
+    for event in &world.records {
+        match event {
+            Event::Transition { launch, lane, from, to, .. } => {
+                let state = states.entry((launch.0, lane.clone())).or_default();
+                assert_eq!(from, state, "{event:?}");
+                *state = *to;
+            }
+            Event::Queued(queued) if queued.state.is_some() => {
+                let state = states.get(&(queued.launch.0, queued.lane.clone()));
+                assert_eq!(state, Some(&queued.state), "{queued:?}");
+            }
+            Event::Forked { launch, lane, lanes, .. } => {
+                let before = forked.insert((launch.0, lane.clone()), lanes.clone());
+                assert_eq!(before, None, "{event:?}");
+            }
+            Event::Merged { launch, lane, winner } => {
+                let lanes = forked.remove(&(launch.0, lane.clone())).expect("it forked");
+                assert!(winner.is_none_or(|winner| lanes.contains(&winner)), "{event:?}");
+                for no in lanes {
+                    let path = [lane.as_slice(), &[no]].concat();
+                    let state = states.get(&(launch.0, path));
+                    assert!(state.is_none_or(Option::is_none), "{event:?}: {no} is in a state");
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(states.values().all(Option::is_none), "{states:?}");
+    for (launch, outcome) in ended(&world.records) {
+        let left = forked.keys().any(|(of, _)| *of == launch);
+        assert!(outcome != AttemptOutcome::Done || !left, "{launch} ended within a fork");
+    }
+}
+
+#[test]
+fn lanes_are_named_and_recorded_with_forks_and_joins() {
+    let mut world = World::new(LANES, WorldOptions::calm(41));
+    assert_eq!(world.run(), RunStatus::Done);
+    let named = world.records.iter().filter_map(|event| match event {
+        Event::LaneNamed { path, name, .. } => Some((path.clone(), name.as_str())),
+        _ => None,
+    });
+    let named: Vec<_> = named.collect();
+    let expected = [
+        (vec![0], "a"),
+        (vec![1], "b"),
+        (vec![2], "a"),
+        (vec![3], "b"),
+        (vec![3, 0], "c"),
+        (vec![3, 1], "d"),
+    ];
+    assert_eq!(named, expected);
+    let count = |is: fn(&Event) -> bool| world.records.iter().filter(|event| is(event)).count();
+    let races = count(|event| matches!(event, Event::Merged { winner: Some(_), .. }));
+    assert_eq!(races, 5, "one for each item");
+    assert_eq!(
+        count(|event| matches!(event, Event::Forked { .. })),
+        count(|event| matches!(event, Event::Merged { .. }))
+    );
+    check_commands(&world);
+    check_lanes(&world);
+}
+
+#[test]
+fn the_commands_of_a_list_are_recorded_as_pipelined_and_the_others_are_not() {
+    let mut world = World::new(LISTS, WorldOptions::calm(31));
+    assert_eq!(world.run(), RunStatus::Done);
+    let queued = world.records.iter().filter_map(|event| match event {
+        Event::Queued(queued) => Some((queued.pipelined, queued.name.as_ref())),
+        _ => None,
+    });
+    let (listed, others): (Vec<_>, Vec<_>) = queued.partition(|(pipelined, _)| *pipelined);
+    assert_eq!(listed.len(), 3 * (30 + 5 + 3));
+    assert!(others.iter().all(|(_, name)| ["clean", "quit"].contains(name)), "{others:?}");
+    check_commands(&world);
+}
+
+#[test]
+fn a_failed_list_is_cancelled_and_handled_when_its_replies_are_there() {
+    let mut options = WorldOptions::calm(32);
+    options.fate = |_, command| if command == 4 { Fate::Exit(7) } else { Fate::Live };
+    let job = LISTS.replace("range = \"3\"", "range = \"1\"");
+    let mut world = World::new(&job, options);
+    assert_eq!(world.run(), RunStatus::Done);
+    let cancels = world.sent.iter().filter(|action| matches!(action, Action::Cancel(_))).count();
+    let cancelled = world.records.iter().filter(|event| {
+        matches!(event, Event::Replied { reply, .. } if reply.outcome == Outcome::Cancelled)
+    });
+    assert_eq!((cancels, cancelled.count()), (30, 30), "all after the fifth of 35");
+    let mended = |event: &&Event| matches!(event, Event::Queued(q) if q.state == Some(StateId(2)));
+    assert_eq!(world.records.iter().filter(mended).count(), 1);
+    check_commands(&world);
+}
+
+#[test]
+fn a_list_that_hangs_is_cancelled_when_the_time_of_its_step_is_over() {
+    let mut options = WorldOptions::calm(33);
+    options.fate = |_, command| if command == 36 { Fate::Hang } else { Fate::Live };
+    let job = LISTS.replace("range = \"3\"", "range = \"1\"");
+    let mut world = World::new(&job, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    let fired = |event: &&Event| matches!(event, Event::TimerFired { timer: Timer::Step, .. });
+    assert_eq!(world.records.iter().filter(fired).count(), 1);
+    assert_eq!(errors(&world.records), ["do: timed out: the 3s of `do` are over"]);
+    assert_eq!(world.ends(AttemptOutcome::Failed), 1);
+}
+
+#[test]
+fn a_second_reply_to_a_command_fails_that_worker_by_name() {
+    let mut options = WorldOptions::calm(34);
+    options.fate = |_, command| if command == 3 { Fate::Twice } else { Fate::Live };
+    let mut world = World::new(&LISTS.replace("workers = 2", "workers = 1"), options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    let errors = errors(&world.records);
+    assert!(errors[0].contains("it answered command 3, which was not awaited"), "{errors:?}");
 }
 
 #[test]
@@ -343,7 +532,7 @@ echo = "{{ 1 / index }}"
     });
     let failure = failure.expect("it failed");
     assert_eq!((failure.command, failure.name.as_str()), (None, "echo"));
-    assert_eq!(failure.state, Some(musec_trace::StateId(1)));
+    assert_eq!(failure.state, Some(StateId(1)));
     assert!(failure.error.contains("index"), "{}", failure.error);
 }
 

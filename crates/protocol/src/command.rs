@@ -186,6 +186,22 @@ impl Action {
             Self::Clean | Self::Mark | Self::Quit => Vec::new(),
         }
     }
+
+    /// How many bytes [`Self::arguments`] has, without making them; a few more for numbers.
+    #[must_use]
+    pub fn arguments_bytes(&self) -> usize {
+        /// Digits and signs of numbers in arguments.
+        const NUMBER_BYTES_MAX: usize = 64;
+        match self {
+            Self::Run(run) => run.argv.iter().map(Vec::len).sum(),
+            Self::Get(get) => get.key.len() + get.file.len() + NUMBER_BYTES_MAX,
+            Self::Put(put) => put.file.len() + put.key.len(),
+            Self::Echo(text) => text.len(),
+            Self::Print { file } => file.len(),
+            Self::Sleep { .. } | Self::Cancel(_) => NUMBER_BYTES_MAX,
+            Self::Clean | Self::Mark | Self::Quit => 0,
+        }
+    }
 }
 
 impl From<&Command> for wire::Command {
@@ -458,5 +474,18 @@ mod tests {
             panic!("no get");
         };
         assert_eq!((get.which, get.range, get.concurrency), (Which::One, None, 1));
+    }
+
+    #[test]
+    fn the_bytes_of_arguments_are_counted_without_making_them() {
+        let echo = Action::Echo(vec![b'x'; 1000]);
+        assert_eq!(echo.arguments_bytes(), 1000);
+        let range = Some(ByteRange::From { from: u64::MAX, to: Some(u64::MAX) });
+        for action in [get(Which::One, range), get(Which::Glob, None), Action::Cancel(CommandId(7))]
+        {
+            let made: usize = action.arguments().iter().map(Vec::len).sum();
+            let counted = action.arguments_bytes();
+            assert!(made <= counted && counted <= made + 64, "{action:?}: {made}, {counted}");
+        }
     }
 }

@@ -45,6 +45,8 @@ coded! {
         Failed = 3 "failed",
         /// The attempt was ended from outside.
         Stopped = 4 "stopped",
+        /// Another lane decided that this one is not needed.
+        Cancelled = 5 "cancelled",
     }
 }
 coded! {

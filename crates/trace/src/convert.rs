@@ -128,6 +128,15 @@ impl From<Event> for wire::record::Event {
             Event::Frozen { launch, since, thawed } => {
                 Self::Frozen(wire::Frozen { launch: launch.0, since_ns: since.ns, thawed })
             }
+            Event::LaneNamed { wave, path, name } => {
+                Self::LaneNamed(wire::LaneNamed { wave: wave.0, path, name })
+            }
+            Event::Forked { launch, lane, lanes, first } => {
+                Self::Forked(wire::Forked { launch: launch.0, lane, lanes, first })
+            }
+            Event::Merged { launch, lane, winner } => {
+                Self::Merged(wire::Merged { launch: launch.0, lane, winner })
+            }
             Event::Waiting { launch, reason } => {
                 Self::Waiting(wire::Waiting { launch: launch.0, reason: reason.code() })
             }
@@ -405,6 +414,20 @@ impl TryFrom<wire::record::Event> for Event {
                 launch: LaunchId(frozen.launch),
                 since: CTime::from_ns(frozen.since_ns),
                 thawed: frozen.thawed,
+            },
+            Wire::LaneNamed(named) => {
+                Self::LaneNamed { wave: WaveId(named.wave), path: named.path, name: named.name }
+            }
+            Wire::Forked(forked) => Self::Forked {
+                launch: LaunchId(forked.launch),
+                lane: forked.lane,
+                lanes: forked.lanes,
+                first: forked.first,
+            },
+            Wire::Merged(merged) => Self::Merged {
+                launch: LaunchId(merged.launch),
+                lane: merged.lane,
+                winner: merged.winner,
             },
             Wire::Waiting(waiting) => Self::Waiting {
                 launch: LaunchId(waiting.launch),

@@ -48,6 +48,15 @@ pub enum Event {
         /// The name.
         name: String,
     },
+    /// A lane of a wave's program, as later records name it by its path.
+    LaneNamed {
+        /// The wave.
+        wave: WaveId,
+        /// For each lane around it, and itself, its number within the one around.
+        path: Vec<u32>,
+        /// Its name.
+        name: String,
+    },
     /// A wave's workers are about to be launched.
     WaveStarted {
         /// Which.
@@ -125,6 +134,27 @@ pub enum Event {
         to: Option<StateId>,
         /// Why.
         cause: Cause,
+    },
+    /// A lane began others, and waits for them.
+    Forked {
+        /// Whose.
+        launch: LaunchId,
+        /// Path of the lane; empty for the program itself.
+        lane: Vec<u32>,
+        /// The last numbers of the others' paths, in the order of the program.
+        lanes: Vec<u32>,
+        /// Whether the first of them that ends well ends the others.
+        first: bool,
+    },
+    /// The lanes that a lane began have ended.
+    Merged {
+        /// Whose.
+        launch: LaunchId,
+        /// Path of the lane that goes on.
+        lane: Vec<u32>,
+        /// The last number of the path of the lane that was the first to end well, where that
+        /// ended the others.
+        winner: Option<u32>,
     },
     /// A command was decided upon.
     Queued(Box<Queued>),
@@ -347,7 +377,7 @@ pub struct Queued {
     pub name: Cow<'static, str>,
     /// What it was given; no secrets.
     pub arguments: Vec<Vec<u8>>,
-    /// Whether it was sent before its predecessor's reply.
+    /// Whether it belongs to a pipelined list, whose commands are sent without awaiting replies.
     pub pipelined: bool,
     /// Whether its lane goes on without it.
     pub background: bool,

@@ -98,6 +98,9 @@ fn samples() -> Vec<Record> {
         Event::Stalled { launch, from: w(1), to: w(2) },
         Event::Frozen { launch, since: CTime::from_ns(1), thawed: true },
         Event::Waiting { launch, reason: WaitReason::Barrier },
+        Event::LaneNamed { wave: WaveId(1), path: vec![0, 2], name: "a".into() },
+        Event::Forked { launch, lane: vec![1], lanes: vec![0, 1], first: true },
+        Event::Merged { launch, lane: Vec::new(), winner: Some(0) },
         Event::TimerFired { timer: Timer::Connect, launch: None },
         Event::Ended {
             launch,

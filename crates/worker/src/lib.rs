@@ -23,6 +23,7 @@ mod processes;
 mod progress;
 mod run;
 mod scratch;
+mod scripted;
 mod session;
 mod several;
 mod stall;
@@ -33,4 +34,5 @@ mod writer;
 
 pub use error::{GuardError, WorkerError};
 pub use guard::run_guard;
+pub use scripted::{TOGETHER, Told, run_scripted};
 pub use session::run_worker;

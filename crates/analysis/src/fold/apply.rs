@@ -41,6 +41,8 @@ impl Trace {
             Event::RunEnded { status } => {
                 self.ended.get_or_insert((at, *status));
             }
+            // What the program says, not the run.
+            Event::LaneNamed { .. } => {}
             // Inputs of decisions; what follows from them is told by other records.
             Event::Listed { .. }
             | Event::Read { .. }
@@ -68,6 +70,8 @@ impl Trace {
             | Event::Pulse { launch, .. }
             | Event::Stalled { launch, .. }
             | Event::Frozen { launch, .. }
+            | Event::Forked { launch, .. }
+            | Event::Merged { launch, .. }
             | Event::Waiting { launch, .. } => {
                 self.note(*launch, |attempt| attempt.hear(at, &record.event));
             }
@@ -243,9 +247,12 @@ impl Attempt {
             Event::Waiting { reason, .. } => {
                 self.waits.push(Wait { from: at, to: None, reason: *reason });
             }
+            // When lanes begin and end is told by their transitions.
+            Event::Forked { .. } | Event::Merged { .. } => {}
             // These say more than one thing, or are of the run: see `Trace::apply`.
             Event::RunStarted(_)
             | Event::StateNamed { .. }
+            | Event::LaneNamed { .. }
             | Event::WaveStarted { .. }
             | Event::WaveEnded { .. }
             | Event::WaveSkipped { .. }

@@ -140,7 +140,7 @@ pub struct QueuedFacts {
     pub name: Cow<'static, str>,
     /// What it was given.
     pub arguments: Vec<Vec<u8>>,
-    /// Whether it was sent before its predecessor's reply.
+    /// Whether it belongs to a pipelined list, whose commands are sent without awaiting replies.
     pub pipelined: bool,
     /// Whether its lane goes on without it.
     pub background: bool,

@@ -108,12 +108,13 @@ impl Drawing {
             out.extend(self.steps(&step.otherwise, vec![(choice, "no".to_owned())]));
         }
         let is_loop = matches!(step.action, "for" | "while");
-        let is_list = step.action == "do";
+        let is_list = step.action == "do" && !step.pipelined;
         let node = if is_list && step.condition.is_some() {
             None
         } else {
-            let node =
-                self.node(&format!("{}: {} {}", step.state, step.action, step.text), is_loop);
+            let how = if step.pipelined { "pipelined " } else { "" };
+            let text = format!("{}: {how}{} {}", step.state, step.action, step.text);
+            let node = self.node(&text, is_loop);
             self.join(std::mem::take(&mut ways), node);
             Some(node)
         };
@@ -132,6 +133,14 @@ impl Drawing {
                 out.push((node, "done".to_owned()));
             }
             (false, Some(_)) if matches!(step.action, "fail" | "done") => {}
+            (false, Some(node)) if !step.lanes.is_empty() => {
+                let join = self.node("join", false);
+                for lane in &step.lanes {
+                    let ends = self.steps(&lane.steps, vec![(node, lane.name.clone())]);
+                    self.join(ends, join);
+                }
+                out.push((join, String::new()));
+            }
             (true | false, _) => out.extend(self.steps(&step.steps, ways)),
         }
         out

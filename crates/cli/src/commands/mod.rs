@@ -1,5 +1,6 @@
 //! One module a command: it finds what it needs, has it computed, and shows it.
 
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod dry_run;
 pub(crate) mod graph;

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use musec_analysis::RunLiveness;
-use musec_coordinator::{Finished, Run, RunError, RunFolder, RunSetup};
+use musec_coordinator::{Finished, LaunchBy, Run, RunError, RunFolder, RunSetup};
 use musec_trace::RunStatus;
 
 use crate::args::{Format, Places, RunArgs};
@@ -39,6 +39,8 @@ pub(crate) fn run(places: &Places, args: &RunArgs) -> Result<ExitCode, CliError>
         job_folder: job.folder,
         runs: places.runs.clone(),
         worker_program: std::env::current_exe().map_err(CliError::NoProgram)?,
+        launch_by: LaunchBy::Local,
+        is_recorded: true,
         listen: args.listen,
         options_json: options_json(args),
         version: env!("CARGO_PKG_VERSION").into(),

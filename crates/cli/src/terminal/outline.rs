@@ -81,9 +81,15 @@ fn write_steps(page: &mut Page<'_>, steps: &[OutlineStep], state_columns: usize,
         let start = format!("  {state}  {indent}{action}  ");
         let room = page.look.width.saturating_sub(console::measure_text_width(&start));
         let condition = step.condition.as_ref().map(|text| format!("if {text}: "));
-        let text = format!("{}{}", condition.unwrap_or_default(), step.text);
+        let how = if step.pipelined { "pipelined " } else { "" };
+        let text = format!("{}{how}{}", condition.unwrap_or_default(), step.text);
         page.line(&format!("{start}{}", short(&text, room)));
         write_steps(page, &step.steps, state_columns, depth + 1);
+        for lane in &step.lanes {
+            let name = clean(&lane.name);
+            page.line(&format!("  {}  {indent}  lane {name}", " ".repeat(state_columns)));
+            write_steps(page, &lane.steps, state_columns, depth + 2);
+        }
         for (name, steps) in [("else", &step.otherwise), ("on_error", &step.on_error)] {
             if !steps.is_empty() {
                 page.line(&format!("  {}  {indent}{name}", " ".repeat(state_columns)));

@@ -1,5 +1,6 @@
 //! Attempts: how each begins and ends, whatever happens to it in whatever order.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use musec_protocol::{Action, AttemptNo, CommandId, LaunchId, Pong, Reply, Which, WorkerId};
@@ -9,7 +10,8 @@ use musec_trace::{
 
 use super::io::{Closed, Output};
 use super::{EXIT_STATUS_WAIT, FROZEN_TIME_MAX, Fleet, SWEEP_EVERY};
-use crate::machine::Machine;
+use crate::machine::{Machine, Token};
+use crate::program::LaneNo;
 
 /// One launch of a worker.
 #[derive(Debug)]
@@ -27,7 +29,9 @@ pub(super) struct Attempt {
     /// Commands of the present item.
     pub(super) item_commands: u64,
     /// What was sent and has no reply yet.
-    pub(super) outstanding: Option<Outstanding>,
+    pub(super) outstanding: BTreeMap<CommandId, Outstanding>,
+    /// When its machine wants to be asked, C; an entry of the fleet's deadlines.
+    pub(super) machine_due: Option<CTime>,
     /// Whether an item failed; the attempt then counts as failed, and goes on with the others.
     pub(super) has_failed: bool,
     pub(super) last_sign: CTime,
@@ -51,19 +55,25 @@ pub(super) enum AttemptState {
 /// A command without a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outstanding {
-    pub(super) id: CommandId,
     pub(super) name: &'static str,
     pub(super) state: Option<StateId>,
     pub(super) purpose: Purpose,
+    pub(super) lane: LaneNo,
+    /// Whether its worker was told to cancel it.
+    pub(super) is_cancelled: bool,
 }
 
 /// What a command is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A step of the program.
-    Step { keeps_output: bool, prints: bool, puts: Puts },
+    Step { token: Token, keeps_output: bool, prints: bool, puts: Puts },
     /// Making the scratch folder ready for the next item.
     Clean,
+    /// Cancelling another one.
+    Cancel,
+    /// Ending the worker.
+    Quit,
 }
 
 /// What a command puts into the store.
@@ -120,7 +130,8 @@ impl Attempt {
             machine: None,
             next_command: 0,
             item_commands: 0,
-            outstanding: None,
+            outstanding: BTreeMap::new(),
+            machine_due: None,
             has_failed: false,
             last_sign: now,
             is_frozen: false,
@@ -332,6 +343,10 @@ impl Fleet {
                 let end = exit.map_or(now, |(at, _)| at);
                 self.end(now, launch, end, EndCause::Stopped, outcome);
             }
+            (Timer::Step, AttemptState::Working) => {
+                self.fired(now, launch, timer);
+                self.machine_time(now, launch);
+            }
             // The deadline of a state that the attempt has left.
             (
                 Timer::Connect
@@ -407,13 +422,13 @@ impl Fleet {
             return;
         };
         attempt.has_failed = true;
-        let outstanding = attempt.outstanding.clone();
-        let state = outstanding.as_ref().and_then(|command| command.state);
+        // Of several the one that was sent first: the worker is at it.
+        let outstanding = attempt.outstanding.first_key_value();
         let failure = Failure {
             launch,
-            state,
-            command: outstanding.as_ref().map(|command| command.id),
-            name: outstanding.map_or_else(|| what.to_owned(), |command| command.name.to_owned()),
+            state: outstanding.and_then(|(_, command)| command.state),
+            command: outstanding.map(|(id, _)| *id),
+            name: outstanding.map_or(what, |(_, command)| command.name).to_owned(),
             error,
             output: Vec::new(),
         };
@@ -435,7 +450,7 @@ impl Fleet {
         let Some(attempt) = self.attempt_mut(launch) else {
             return;
         };
-        attempt.outstanding = None;
+        attempt.outstanding.clear();
         let (wave, last_sign) = (attempt.wave, attempt.last_sign.min(end));
         self.joined.remove(&launch);
         self.waits_no_more(wave, launch);
@@ -460,9 +475,26 @@ impl Fleet {
         let Some(attempt) = self.attempt_mut(launch) else {
             return;
         };
+        attempt.machine_due = None;
         for (due, timer) in std::mem::take(&mut attempt.deadlines) {
             self.deadlines.remove(&(due, launch, timer));
         }
+    }
+
+    /// Notes when the machine of an attempt wants to be asked.
+    pub(super) fn set_machine_deadline(&mut self, launch: LaunchId, due: Option<CTime>) {
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        let old = std::mem::replace(&mut attempt.machine_due, due);
+        if old == due {
+            return;
+        }
+        attempt.deadlines.retain(|(_, timer)| *timer != Timer::Step);
+        attempt.deadlines.extend(due.map(|due| (due, Timer::Step)));
+        let key = |due| (due, launch, Timer::Step);
+        old.map(|due| self.deadlines.remove(&key(due)));
+        self.deadlines.extend(due.map(key));
     }
 
     pub(super) fn state_of(&self, launch: LaunchId) -> Option<AttemptState> {

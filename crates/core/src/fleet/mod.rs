@@ -35,6 +35,7 @@ use musec_trace::{CTime, Event, RunStatus, StateId, Timer};
 use self::attempt::{Attempt, AttemptState};
 use self::pace::Starting;
 use self::wave::WaveRun;
+use crate::machine::Effect;
 use crate::program::Program;
 
 /// Time from `quit` to the end of its connection, before an attempt is killed. A worker gives its
@@ -81,6 +82,8 @@ pub struct Fleet {
     deadlines: BTreeSet<(CTime, LaunchId, Timer)>,
     next_sweep: Option<CTime>,
     outputs: VecDeque<Output>,
+    /// Room for what a machine wants; empty between two machines.
+    effects: Vec<Effect>,
     cancelled: bool,
     failed: bool,
     finished: bool,
@@ -102,6 +105,7 @@ impl Fleet {
             deadlines: BTreeSet::new(),
             next_sweep: None,
             outputs: VecDeque::new(),
+            effects: Vec::new(),
             cancelled: false,
             failed: false,
             finished: false,
@@ -184,6 +188,13 @@ impl Fleet {
         let states: Vec<_> = (0..).map(StateId).zip(self.program.states.clone()).collect();
         for (state, def) in states {
             self.record(now, Event::StateNamed { state, wave: def.wave, name: def.name });
+        }
+        let program = Arc::clone(&self.program);
+        for (wave, def) in program.waves() {
+            for (path, name) in def.lanes() {
+                let named = Event::LaneNamed { wave, path: path.to_vec(), name: name.to_owned() };
+                self.record(now, named);
+            }
         }
         self.start_waves(now);
     }

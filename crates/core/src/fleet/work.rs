@@ -10,7 +10,11 @@ use musec_trace::{
 use super::attempt::{AttemptState, Outstanding, Purpose, Puts};
 use super::io::Output;
 use super::{Fleet, QUIT_TIME_MAX};
-use crate::machine::{Advance, Facts, Machine, Moved, NextCommand, Step, StepFailure};
+use crate::machine::{
+    Advance, Effect, Facts, Machine, Moved, NextCommand, Progress, StepFailure, Token,
+};
+
+use crate::program::LaneNo;
 
 impl Fleet {
     pub(super) fn welcome(&mut self, now: CTime, launch: LaunchId) {
@@ -83,7 +87,7 @@ impl Fleet {
             }
         };
         machine.number_item(number.unwrap_or_default());
-        self.move_machine(now, launch, machine, None);
+        self.move_machine(now, launch, machine, Advance::Start);
     }
 
     /// Tells a worker that has nothing left to do to quit.
@@ -103,31 +107,20 @@ impl Fleet {
             AttemptState::Quitting { .. } => true,
             AttemptState::Requested | AttemptState::Vanished { .. } | AttemptState::Ended => return,
         };
-        let is_last = quitting && reply.id.0 + 1 == attempt.next_command;
-        let awaited = attempt.outstanding.take_if(|command| command.id == reply.id);
-        if awaited.is_none() && !is_last {
+        let Some(command) = attempt.outstanding.remove(&reply.id) else {
             let error = format!("it answered command {}, which was not awaited", reply.id);
             let outcome = AttemptOutcome::Failed;
             self.give_up(now, launch, EndCause::Protocol, outcome, error);
             return;
-        }
-        let Some(command) = awaited.filter(|_| !quitting) else {
+        };
+        if quitting {
             self.keep_reply(now, launch, t3, reply, false);
             return;
-        };
+        }
         match &command.purpose {
-            Purpose::Step { keeps_output, prints, puts } => {
-                let machine = self.attempt_mut(launch).and_then(|attempt| attempt.machine.take());
-                let machine = machine.expect("a step's command has a machine");
-                let printed = (*prints && reply.outcome.is_success()).then(|| reply.stdout.clone());
-                let for_machine = reply.clone();
-                let keys = if reply.outcome.is_success() { puts.keys(&reply) } else { Vec::new() };
-                self.keep_reply(now, launch, t3, reply, *keeps_output);
-                self.put_by(now, launch, &keys);
-                if let Some(Tail { text, total_bytes }) = printed {
-                    self.record(now, Event::Printed { launch, text, total_bytes });
-                }
-                self.move_machine(now, launch, machine, Some((&command, &for_machine)));
+            Purpose::Step { token, keeps_output, prints, puts } => {
+                let answered = Answered { t3, keeps_output: *keeps_output, prints: *prints };
+                self.step_replied(now, launch, *token, puts, answered, reply);
             }
             Purpose::Clean => {
                 let failed = cleaning_failure(launch, &command, &reply);
@@ -140,7 +133,34 @@ impl Fleet {
                     }
                 }
             }
+            Purpose::Cancel | Purpose::Quit => self.keep_reply(now, launch, t3, reply, false),
         }
+    }
+
+    /// The reply to a command of the program: recorded, then what the machine makes of it.
+    fn step_replied(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        token: Token,
+        puts: &Puts,
+        answered: Answered,
+        reply: Reply,
+    ) {
+        let machine = self.attempt_mut(launch).and_then(|attempt| attempt.machine.take());
+        let mut machine = machine.expect("a step's command has a machine");
+        let mut effects = std::mem::take(&mut self.effects);
+        let advance = Advance::Replied(token, &reply);
+        let progress = machine.advance(&self.program, now, advance, &mut effects);
+        let is_success = reply.outcome.is_success();
+        let printed = (answered.prints && is_success).then(|| reply.stdout.clone());
+        let keys = if is_success { puts.keys(&reply) } else { Vec::new() };
+        self.keep_reply(now, launch, answered.t3, reply, answered.keeps_output);
+        self.put_by(now, launch, &keys);
+        if let Some(Tail { text, total_bytes }) = printed {
+            self.record(now, Event::Printed { launch, text, total_bytes });
+        }
+        self.perform(now, launch, machine, effects, progress);
     }
 
     /// Records a reply; its outputs go beside the journal, and into it only when they are needed.
@@ -164,28 +184,65 @@ impl Fleet {
         }
     }
 
-    /// Moves a machine up to its next command or its end.
+    /// Moves a machine up to where it waits, or its end.
     fn move_machine(
         &mut self,
         now: CTime,
         launch: LaunchId,
         mut machine: Box<Machine>,
-        reply: Option<(&Outstanding, &Reply)>,
+        advance: Advance<'_>,
     ) {
-        let mut moved = Vec::new();
-        let advance = reply.map_or(Advance::Start, |(_, reply)| Advance::Replied(reply));
-        let step = machine.advance(&self.program, now, advance, &mut moved);
-        self.record_moves(now, launch, moved);
-        let is_setup = machine.is_setup();
+        let mut effects = std::mem::take(&mut self.effects);
+        let progress = machine.advance(&self.program, now, advance, &mut effects);
+        self.perform(now, launch, machine, effects, progress);
+    }
+
+    /// The deadline of a machine has come.
+    pub(super) fn machine_time(&mut self, now: CTime, launch: LaunchId) {
+        let attempt = self.attempt_mut(launch);
+        if let Some(machine) = attempt.and_then(|attempt| attempt.machine.take()) {
+            self.move_machine(now, launch, machine, Advance::Time);
+        }
+    }
+
+    /// Does what a machine wants, and goes on with what comes after its end.
+    fn perform(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        machine: Box<Machine>,
+        mut effects: Vec<Effect>,
+        progress: Progress,
+    ) {
+        let (is_setup, due) = (machine.is_setup(), machine.deadline());
         if let Some(attempt) = self.attempt_mut(launch) {
             attempt.machine = Some(machine);
         }
-        match step {
-            Step::Command(next) => self.send_step(now, launch, next),
-            Step::Done if is_setup => self.setup_is_over(now, launch),
-            Step::Done => self.item_is_over(now, launch),
-            Step::Failed(failure) => {
-                self.step_failed(now, launch, failure, reply);
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Moved(moved) => self.record_move(now, launch, moved),
+                Effect::Send(next) => self.send_step(now, launch, next),
+                Effect::Cancel(lane) => self.cancel_lane(now, launch, lane),
+                Effect::Forked { lane, lanes, first } => {
+                    let lanes = lanes.iter().filter_map(|lane| self.lane(launch, *lane).pop());
+                    let (lane, lanes) = (self.lane(launch, lane), lanes.collect());
+                    self.record(now, Event::Forked { launch, lane, lanes, first });
+                }
+                Effect::Merged { lane, winner } => {
+                    let winner = winner.and_then(|winner| self.lane(launch, winner).pop());
+                    let lane = self.lane(launch, lane);
+                    self.record(now, Event::Merged { launch, lane, winner });
+                }
+            }
+        }
+        self.effects = effects;
+        self.set_machine_deadline(launch, due);
+        match progress {
+            Progress::Waits => {}
+            Progress::Done if is_setup => self.setup_is_over(now, launch),
+            Progress::Done => self.item_is_over(now, launch),
+            Progress::Failed(failure) => {
+                self.step_failed(now, launch, failure);
                 if is_setup {
                     self.quit(now, launch, AttemptOutcome::Failed);
                 } else {
@@ -195,55 +252,83 @@ impl Fleet {
         }
     }
 
-    fn record_moves(&mut self, now: CTime, launch: LaunchId, moves: Vec<Moved>) {
-        for Moved { from, to, cause } in moves {
-            let lane = Vec::new();
-            self.record(now, Event::Transition { launch, lane, from, to, cause });
+    fn record_move(&mut self, now: CTime, launch: LaunchId, moved: Moved) {
+        let Moved { lane, from, to, cause } = moved;
+        let lane = self.lane(launch, lane);
+        self.record(now, Event::Transition { launch, lane, from, to, cause });
+    }
+
+    /// The path of a lane of an attempt's program.
+    fn lane(&self, launch: LaunchId, lane: LaneNo) -> Vec<u32> {
+        if lane == LaneNo::MAIN {
+            return Vec::new();
+        }
+        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
+        wave.map_or_else(Vec::new, |wave| wave.lane_path(lane).to_vec())
+    }
+
+    /// Cancels the commands of a lane that have no reply yet. Each has one nevertheless.
+    fn cancel_lane(&mut self, now: CTime, launch: LaunchId, lane: LaneNo) {
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        let is_meant = |command: &Outstanding| {
+            command.lane == lane
+                && !command.is_cancelled
+                && matches!(command.purpose, Purpose::Step { .. })
+        };
+        let mut targets = Vec::new();
+        for (id, command) in attempt.outstanding.iter_mut().filter(|(_, command)| is_meant(command))
+        {
+            command.is_cancelled = true;
+            targets.push(*id);
+        }
+        for target in targets {
+            self.send_other(now, launch, Action::Cancel(target), Purpose::Cancel, lane);
         }
     }
 
     /// Takes an attempt's machine out of its state, if it is in one.
     pub(super) fn stop_machine(&mut self, now: CTime, launch: LaunchId) {
-        let mut moved = Vec::new();
+        let mut effects = std::mem::take(&mut self.effects);
         if let Some(mut machine) = self.attempt_mut(launch).and_then(|a| a.machine.take()) {
-            machine.stop(&mut moved);
+            machine.stop(&mut effects);
         }
-        self.record_moves(now, launch, moved);
+        for effect in effects.drain(..) {
+            if let Effect::Moved(moved) = effect {
+                self.record_move(now, launch, moved);
+            }
+        }
+        self.effects = effects;
+        self.set_machine_deadline(launch, None);
     }
 
     fn send_step(&mut self, now: CTime, launch: LaunchId, next: NextCommand) {
         let puts = Puts::of(&next.action);
-        let (keeps_output, prints) = (next.keeps_output, next.prints);
-        let purpose = Purpose::Step { keeps_output, prints, puts };
+        let NextCommand { token, lane, state, visit, name, action, timeout_ms, .. } = next;
+        let NextCommand { pipelined, keeps_output, prints, category, .. } = next;
+        let purpose = Purpose::Step { token, keeps_output, prints, puts };
         if let Some(attempt) = self.attempt_mut(launch) {
             attempt.item_commands += 1;
         }
-        let NextCommand { state, visit, name, action, timeout_ms, category, .. } = next;
-        self.send(now, launch, action, timeout_ms, |id| {
-            (Outstanding { id, name, state: Some(state), purpose }, visit, category)
-        });
+        let (state, is_cancelled) = (Some(state), false);
+        let outstanding = Outstanding { name, state, purpose, lane, is_cancelled };
+        let how = How { visit, timeout_ms, pipelined, category };
+        self.send(now, launch, action, outstanding, how);
     }
 
-    fn step_failed(
-        &mut self,
-        now: CTime,
-        launch: LaunchId,
-        failure: StepFailure,
-        reply: Option<(&Outstanding, &Reply)>,
-    ) {
+    fn step_failed(&mut self, now: CTime, launch: LaunchId, failure: StepFailure) {
         if let Some(attempt) = self.attempt_mut(launch) {
             attempt.has_failed = true;
         }
         // A step that failed before it was sent must not be laid at its predecessor's door.
-        let blamed = reply.filter(|_| failure.is_reply);
-        let failure = Failure {
-            launch,
-            state: failure.state,
-            command: blamed.map(|(command, _)| command.id),
-            name: failure.name,
-            error: self.of_item(launch, failure.error),
-            output: blamed.map_or_else(Vec::new, |(_, reply)| reply.last_output()),
+        let (command, output) = match failure.blamed {
+            Some(blamed) => (Some(blamed.command), blamed.output),
+            None => (None, Vec::new()),
         };
+        let error = self.of_item(launch, failure.error);
+        let StepFailure { state, name, .. } = failure;
+        let failure = Failure { launch, state, command, name, error, output };
         self.record(now, Event::Failure(Box::new(failure)));
     }
 
@@ -292,10 +377,7 @@ impl Fleet {
     }
 
     fn between_items(&mut self, now: CTime, launch: LaunchId, action: Action) {
-        let name = action.name();
-        self.send(now, launch, action, None, |id| {
-            (Outstanding { id, name, state: None, purpose: Purpose::Clean }, 0, None)
-        });
+        self.send_other(now, launch, action, Purpose::Clean, LaneNo::MAIN);
     }
 
     /// Notes keys that a worker put.
@@ -313,15 +395,22 @@ impl Fleet {
             self.record(now, Event::Waiting { launch, reason: WaitReason::Dismissal });
         }
         self.stop_machine(now, launch);
-        let outstanding = self.attempt_mut(launch).and_then(|attempt| attempt.outstanding.take());
-        self.send(now, launch, Action::Quit, None, |id| {
-            let purpose = Purpose::Clean;
-            (Outstanding { id, name: "quit", state: None, purpose }, 0, None)
-        });
-        if let Some(attempt) = self.attempt_mut(launch) {
-            attempt.outstanding = outstanding;
-        }
+        self.send_other(now, launch, Action::Quit, Purpose::Quit, LaneNo::MAIN);
         self.start_quitting(launch, now.after(QUIT_TIME_MAX), outcome);
+    }
+
+    /// Sends a command that is no step of the program.
+    fn send_other(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        action: Action,
+        purpose: Purpose,
+        lane: LaneNo,
+    ) {
+        let (name, state, is_cancelled) = (action.name(), None, false);
+        let outstanding = Outstanding { name, state, purpose, lane, is_cancelled };
+        self.send(now, launch, action, outstanding, How::default());
     }
 
     /// Numbers, records and sends a command.
@@ -330,32 +419,51 @@ impl Fleet {
         now: CTime,
         launch: LaunchId,
         action: Action,
-        timeout_ms: Option<u64>,
-        awaited: impl FnOnce(CommandId) -> (Outstanding, u32, Option<StepCategory>),
+        outstanding: Outstanding,
+        how: How,
     ) {
+        let lane = self.lane(launch, outstanding.lane);
         let Some(attempt) = self.attempt_mut(launch) else {
             return;
         };
         let id = CommandId(attempt.next_command);
         attempt.next_command += 1;
-        let (outstanding, visit, category) = awaited(id);
+        let How { visit, timeout_ms, pipelined, category } = how;
         let queued = Queued {
             launch,
             id,
-            lane: Vec::new(),
+            lane: lane.clone(),
             state: outstanding.state,
             visit,
             name: outstanding.name.into(),
             arguments: action.arguments(),
-            pipelined: false,
+            pipelined,
             background: false,
             category,
         };
-        attempt.outstanding = Some(outstanding);
+        attempt.outstanding.insert(id, outstanding);
         self.record(now, Event::Queued(Box::new(queued)));
-        let command = Command { id, lane: Vec::new(), background: false, timeout_ms, action };
+        let command = Command { id, lane, background: false, timeout_ms, action };
         self.outputs.push_back(Output::Send(launch, Box::new(command)));
     }
+}
+
+/// How a command is sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct How {
+    visit: u32,
+    timeout_ms: Option<u64>,
+    pipelined: bool,
+    category: Option<StepCategory>,
+}
+
+/// What is done with the reply to a step's command.
+#[derive(Clone, Copy, Debug)]
+struct Answered {
+    /// C.
+    t3: CTime,
+    keeps_output: bool,
+    prints: bool,
 }
 
 /// Takes the text out of a tail and leaves how long it was.
@@ -373,7 +481,7 @@ fn cleaning_failure(launch: LaunchId, command: &Outstanding, reply: &Reply) -> O
     Some(Failure {
         launch,
         state: None,
-        command: Some(command.id),
+        command: Some(reply.id),
         name: command.name.to_owned(),
         error,
         output: Vec::new(),

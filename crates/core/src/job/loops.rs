@@ -8,12 +8,15 @@ use crate::job::context::{Spot, entries};
 use crate::job::params::bad_name;
 use crate::job::reach::{self, Reach};
 use crate::job::step::{Kind, Place, StepReader, deeper};
+use crate::template::{Binding, Scope};
 
 impl<'t> StepReader<'_, 't> {
+    /// A `for`; its values are evaluated once, in `outer`.
     pub(super) fn for_loop(
         &mut self,
         table: &DeTable<'t>,
         place: Place<'_>,
+        outer: &Scope<'_>,
     ) -> Option<(Kind, String)> {
         let value = table.get("for")?;
         let names = self.cx.table("for", value)?;
@@ -31,7 +34,7 @@ impl<'t> StepReader<'_, 't> {
             self.cx.wrong_type(one.key, one.value, "an expression, or a list");
             return None;
         }
-        let values = self.literal(one.key, one.value, place.scope);
+        let values = self.literal(one.key, one.value, outer);
         let slot = place.loops;
         self.slots = self.slots.max(slot + 1);
         let scope = place.scope.with_loop(one.key, slot);
@@ -76,10 +79,13 @@ impl<'t> StepReader<'_, 't> {
         table: &DeTable<'t>,
         kind: &Kind,
         timeout: Option<Duration>,
+        place: Place<'_>,
     ) {
         let Kind::While { condition, body } = kind else { return };
         let inside = Reach::of_list(body);
-        let is_left = inside.breaks || inside.ends || inside.fails || timeout.is_some();
+        // Other lanes may set what it reads.
+        let is_lane = place.lanes > 0 && condition.bindings().any(|b| b == Binding::Vars);
+        let is_left = inside.breaks || inside.ends || inside.fails || timeout.is_some() || is_lane;
         let never_begins = reach::constant(condition, self.params) == Some(false);
         if is_left || never_begins || reach::can_change(condition, body, self.vars) {
             return;

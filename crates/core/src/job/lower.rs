@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
+use crate::job::lanes::NamedLane;
 use crate::job::step::{Kind, States, Step};
-use crate::program::node::{CommandNode, Node, NodeId, NodeKind};
-use crate::program::{OutlineStep, StateId, WaveId};
+use crate::program::node::{CommandNode, LaneNo, Node, NodeId, NodeKind};
+use crate::program::{OutlineLane, OutlineStep, StateId, WaveId};
 
 /// Makes the nodes of one wave.
 pub(super) struct Lowering<'s> {
@@ -24,6 +25,13 @@ struct Origin {
     state: Option<StateId>,
     name: String,
     names_state: bool,
+}
+
+/// How a step holds other steps.
+#[derive(Clone, Copy)]
+struct Held {
+    timeout: Option<Duration>,
+    pipelined: bool,
 }
 
 impl<'s> Lowering<'s> {
@@ -65,7 +73,8 @@ impl<'s> Lowering<'s> {
             let steps = step.otherwise;
             self.entered(origin, step.timeout, next, |this, end| this.list(steps, end))
         };
-        let then = self.action(origin, step.timeout, step.kind, next);
+        let held = Held { timeout: step.timeout, pipelined: step.pipelined };
+        let then = self.action(origin, held, step.kind, next);
         match step.condition {
             None => then,
             Some(condition) => self.node(origin, NodeKind::Branch { condition, then, otherwise }),
@@ -73,13 +82,8 @@ impl<'s> Lowering<'s> {
     }
 
     /// What a step does when it is done.
-    fn action(
-        &mut self,
-        origin: &Origin,
-        timeout: Option<Duration>,
-        kind: Kind,
-        next: NodeId,
-    ) -> NodeId {
+    fn action(&mut self, origin: &Origin, held: Held, kind: Kind, next: NodeId) -> NodeId {
+        let Held { timeout, .. } = held;
         match kind {
             Kind::Command { state, action, expect, category } => {
                 let command = CommandNode { action, timeout, expect, category, next };
@@ -91,18 +95,16 @@ impl<'s> Lowering<'s> {
             Kind::Set(assignments) => self.entered(origin, None, next, |this, end| {
                 this.node(origin, NodeKind::Set { assignments, next: end })
             }),
-            Kind::Do(steps) => {
-                self.entered(origin, timeout, next, |this, end| this.list(steps, end))
-            }
+            Kind::Do(steps) => self.held(origin, held, next, |this, end| this.list(steps, end)),
             Kind::For { values, slot, body } => {
-                self.entered(origin, timeout, next, |this, end| {
+                self.held(origin, held, next, |this, end| {
                     // Its body is made after it, because the body's end points to it.
                     let again = this.node(origin, NodeKind::Again { body: end, next: end });
                     this.body(again, body, end);
                     this.node(origin, NodeKind::For { values, slot, again })
                 })
             }
-            Kind::While { condition, body } => self.entered(origin, timeout, next, |this, end| {
+            Kind::While { condition, body } => self.held(origin, held, next, |this, end| {
                 let kind = NodeKind::AgainWhile { condition, body: end, next: end };
                 let again = this.node(origin, kind);
                 this.body(again, body, end);
@@ -116,7 +118,23 @@ impl<'s> Lowering<'s> {
                 self.entered(origin, None, next, |this, _| this.node(origin, NodeKind::Fail(text)))
             }
             Kind::Done => self.entered(origin, None, next, |this, _| this.end),
+            Kind::Parallel { lanes, first } => self.entered(origin, timeout, next, |this, end| {
+                let lanes = this.parallel(origin, lanes);
+                this.node(origin, NodeKind::Fork { lanes, first, next: end })
+            }),
         }
+    }
+
+    /// Lanes, and where each begins.
+    fn parallel(&mut self, origin: &Origin, lanes: Vec<NamedLane>) -> Vec<(LaneNo, NodeId)> {
+        let begun = lanes.into_iter().map(|lane| {
+            let outs = std::mem::take(&mut self.outs);
+            let end = self.node(origin, NodeKind::End);
+            let first = self.list(lane.steps, end);
+            self.outs = outs;
+            (lane.no, first)
+        });
+        begun.collect()
     }
 
     /// A loop's body, which goes back to `again`; the loop goes on at `out` when it is left.
@@ -128,6 +146,24 @@ impl<'s> Lowering<'s> {
         if let Some(NodeKind::Again { body, .. } | NodeKind::AgainWhile { body, .. }) = node {
             *body = first;
         }
+    }
+
+    /// The steps that a step holds, as a pipelined list if it is one.
+    fn held(
+        &mut self,
+        origin: &Origin,
+        held: Held,
+        next: NodeId,
+        inner: impl FnOnce(&mut Self, NodeId) -> NodeId,
+    ) -> NodeId {
+        self.entered(origin, held.timeout, next, |this, end| {
+            if !held.pipelined {
+                return inner(this, end);
+            }
+            let end = this.node(origin, NodeKind::EndList { next: end });
+            let first = inner(this, end);
+            this.node(origin, NodeKind::List { next: first })
+        })
     }
 
     /// What a step holds, with its state entered before it and its time limit around it.
@@ -173,22 +209,25 @@ pub(super) fn outline(steps: &[Step]) -> Vec<OutlineStep> {
             action: step.action,
             text: step.text.clone(),
             state: step.state.clone(),
+            pipelined: step.pipelined,
             condition: step
                 .condition
                 .as_ref()
                 .map(|condition| condition.source().trim().to_owned()),
             steps: match &step.kind {
-                Kind::Command { .. }
-                | Kind::Set(_)
-                | Kind::Break(_)
-                | Kind::Fail(_)
-                | Kind::Done => Vec::new(),
-                Kind::Do(steps)
-                | Kind::For { body: steps, .. }
-                | Kind::While { body: steps, .. } => outline(steps),
+                Kind::Parallel { .. } => Vec::new(),
+                other => other.lists().into_iter().flat_map(outline).collect(),
+            },
+            lanes: match &step.kind {
+                Kind::Parallel { lanes, .. } => lanes.iter().map(outline_lane).collect(),
+                _ => Vec::new(),
             },
             otherwise: outline(&step.otherwise),
             on_error: outline(&step.on_error),
         })
         .collect()
+}
+
+fn outline_lane(lane: &NamedLane) -> OutlineLane {
+    OutlineLane { name: lane.name.clone(), steps: outline(&lane.steps) }
 }

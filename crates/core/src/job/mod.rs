@@ -10,6 +10,7 @@ mod context;
 mod error;
 mod header;
 mod keys;
+mod lanes;
 mod loops;
 mod lower;
 mod nearest;
@@ -38,6 +39,7 @@ use crate::job::order::Order;
 use crate::job::step::{States, StepReader};
 use crate::job::wave::{Known, WorkerKeys, Workers};
 use crate::limits::JOB_BYTES_MAX;
+use crate::program::node::LaneDef;
 use crate::program::{PlanError, Program, Wave, WaveId};
 use crate::template::{ItemNames, Scope, Value, value};
 
@@ -297,13 +299,14 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
             params: self.params,
             reads_output: false,
             slots: 0,
+            lanes: vec![LaneDef::main()],
         };
         let mut read = |steps: Option<&Spot<'t>>, scope: &Scope<'_>| {
             steps.map_or_else(Vec::new, |steps| reader.read(steps, scope, &raw.name))
         };
         let setup = read(setup, &setup_scope);
         let steps = read(raw.steps, &scope);
-        let (reads_output, slots) = (reader.reads_output, reader.slots);
+        let (reads_output, slots, lanes) = (reader.reads_output, reader.slots, reader.lanes);
         let (setup_outline, outline) = (lower::outline(&setup), lower::outline(&steps));
         let mut lowering = Lowering::new(wave, &self.states);
         let setup = (!setup.is_empty()).then(|| lowering.program(setup));
@@ -321,6 +324,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
             timeout: workers.timeout,
             connect_timeout: workers.connect_timeout,
             nodes: lowering.nodes,
+            lanes,
             entry,
             setup,
             slots,

@@ -38,6 +38,16 @@ impl Reach {
             }
             Kind::Fail(_) => Self { fails: true, ..Self::NOWHERE },
             Kind::Done => Self { ends: true, ..Self::NOWHERE },
+            Kind::Parallel { lanes, first } => {
+                let lanes: Vec<Self> =
+                    lanes.iter().map(|lane| Self::of_list(&lane.steps)).collect();
+                let passes = if *first {
+                    lanes.iter().any(|lane| lane.passes)
+                } else {
+                    lanes.iter().all(|lane| lane.passes)
+                };
+                Self { passes, ..lanes.iter().fold(Self::NOWHERE, Self::or) }
+            }
         }
     }
 
@@ -117,14 +127,10 @@ fn sets(steps: &[Step], var: Option<usize>) -> bool {
 
 fn any(steps: &[Step], is: &dyn Fn(&Step) -> bool) -> bool {
     steps.iter().any(|step| {
-        let inner: &[Step] = match &step.kind {
-            Kind::Do(steps) | Kind::For { body: steps, .. } | Kind::While { body: steps, .. } => {
-                steps
-            }
-            Kind::Command { .. } | Kind::Set(_) | Kind::Break(_) | Kind::Fail(_) | Kind::Done => {
-                &[]
-            }
-        };
-        is(step) || any(inner, is) || any(&step.otherwise, is) || any(&step.on_error, is)
+        let inner = step.kind.lists();
+        is(step)
+            || inner.into_iter().any(|steps| any(steps, is))
+            || any(&step.otherwise, is)
+            || any(&step.on_error, is)
     })
 }

@@ -9,11 +9,12 @@ use toml::de::DeTable;
 
 use crate::job::context::{Context, Entry, Spot, entries, listed};
 use crate::job::keys::{self, Role};
+use crate::job::lanes::NamedLane;
 use crate::job::nearest;
 use crate::job::params::is_identifier;
 use crate::job::reach::Reach;
 use crate::limits::STEP_DEPTH_MAX;
-use crate::program::node::ActionTemplate;
+use crate::program::node::{ActionTemplate, LaneDef, LaneNo};
 use crate::program::{StateDef, StateId, StepCategory, WaveId};
 use crate::template::{Expr, Literal, Scope, Template, Value};
 
@@ -31,6 +32,8 @@ pub(super) struct Step {
     pub text: String,
     pub condition: Option<Expr>,
     pub timeout: Option<Duration>,
+    /// Whether its commands are sent without awaiting replies.
+    pub pipelined: bool,
     pub kind: Kind,
     pub otherwise: Vec<Self>,
     pub on_error: Vec<Self>,
@@ -60,6 +63,26 @@ pub(super) enum Kind {
     Break(Expr),
     Fail(Template),
     Done,
+    Parallel {
+        lanes: Vec<NamedLane>,
+        /// Whether the first that ends well ends the others.
+        first: bool,
+    },
+}
+
+impl Kind {
+    /// The lists of steps that it holds.
+    pub(super) fn lists(&self) -> Vec<&[Step]> {
+        match self {
+            Self::Do(steps) | Self::For { body: steps, .. } | Self::While { body: steps, .. } => {
+                vec![steps]
+            }
+            Self::Parallel { lanes, .. } => lanes.iter().map(|lane| &*lane.steps).collect(),
+            Self::Command { .. } | Self::Set(_) | Self::Break(_) | Self::Fail(_) | Self::Done => {
+                Vec::new()
+            }
+        }
+    }
 }
 
 /// All states so far, by wave and name.
@@ -101,6 +124,8 @@ pub(super) struct StepReader<'c, 't> {
     pub reads_output: bool,
     /// How many loop names are bound at a time at most.
     pub slots: u32,
+    /// The lanes so far; the first is the program itself.
+    pub lanes: Vec<LaneDef>,
 }
 
 /// Where a step stands.
@@ -111,14 +136,29 @@ pub(super) struct Place<'a> {
     pub depth: u32,
     /// How many loops with a name are around it.
     pub loops: u32,
-    /// Whether any loop is around it.
+    /// Whether any loop is around it, which it may leave.
     pub in_loop: bool,
+    /// How many lanes are around it.
+    pub lanes: u32,
+    /// The lane that it is in.
+    pub lane: LaneNo,
+    /// The scope at the beginning of the pipelined list that it is in.
+    pub list: Option<&'a Scope<'a>>,
 }
 
 impl<'t> StepReader<'_, 't> {
     /// The steps of a wave. Steps that name no state belong to one named `state`.
     pub(super) fn read(&mut self, value: &Spot<'t>, scope: &Scope<'_>, state: &str) -> Vec<Step> {
-        let place = Place { scope, state, depth: 0, loops: 0, in_loop: false };
+        let place = Place {
+            scope,
+            state,
+            depth: 0,
+            loops: 0,
+            in_loop: false,
+            lanes: 0,
+            lane: LaneNo::MAIN,
+            list: None,
+        };
         self.steps("step", value, place)
     }
 
@@ -172,7 +212,25 @@ impl<'t> StepReader<'_, 't> {
         let condition = table.get("if").and_then(|value| self.expression("if", value, place.scope));
         let timeout = table.get("timeout").and_then(|value| self.cx.duration("timeout", value));
         let name = table.get("name").and_then(|value| self.cx.name("name", value));
-        let kind = self.kind(action, table, inner);
+        let pipelined = self.is_pipelined(table, place);
+        let kind = if pipelined {
+            let scope = place.scope.in_list();
+            let list = Some(place.list.unwrap_or(place.scope));
+            let inside = Place { scope: &scope, list, in_loop: false, ..inner };
+            self.kind(action, table, inside, inner)
+        } else {
+            self.kind(action, table, inner, inner)
+        };
+        if place.list.is_some() {
+            self.check_in_list(&all, action);
+        }
+        if place.lanes > 0 && action == "done" {
+            let message = "`done` within a lane: the other lanes go on".to_owned();
+            let cure =
+                "let the lane come to its end, and end the program after the join".to_owned();
+            let span = table.get("done").map_or_else(|| value.span(), Spot::span);
+            self.cx.error(span, message, Some(cure));
+        }
         let otherwise = self.more("else", table, inner);
         let on_error = self.more("on_error", table, inner);
         let (kind, text) = kind?;
@@ -183,7 +241,7 @@ impl<'t> StepReader<'_, 't> {
         if table.get("on_error").is_some() {
             reach = reach.guarded_by(&Reach::of_list(&on_error));
         }
-        self.check_end(table, &kind, timeout);
+        self.check_end(table, &kind, timeout, place);
         Some(Step {
             state: state.to_owned(),
             names_state: own_state.is_some(),
@@ -192,6 +250,7 @@ impl<'t> StepReader<'_, 't> {
             text,
             condition,
             timeout,
+            pipelined,
             kind,
             otherwise,
             on_error,
@@ -260,15 +319,54 @@ impl<'t> StepReader<'_, 't> {
         }
     }
 
-    /// What the step does, and that in words.
+    /// Whether the step is a pipelined list.
+    fn is_pipelined(&mut self, table: &DeTable<'t>, place: Place<'_>) -> bool {
+        let Some(value) = table.get("pipelined") else { return false };
+        let pipelined = self.cx.boolean("pipelined", value) == Some(true);
+        if pipelined && place.list.is_some() {
+            let message = "a pipelined list within another one".to_owned();
+            let cure =
+                "leave out this `pipelined`: the list around it sends all at once".to_owned();
+            self.cx.error(value.span(), message, Some(cure));
+        }
+        pipelined
+    }
+
+    /// Notes what cannot stand in a pipelined list, because it would have to wait for replies.
+    fn check_in_list(&mut self, all: &[Entry<'_, '_>], action: &str) {
+        for entry in all {
+            let (message, cure) = match entry.key {
+                "on_error" | "fail" | "done" | "parallel" => (
+                    format!(
+                        "`{}` within a pipelined list, which does not await replies",
+                        entry.key
+                    ),
+                    match entry.key {
+                        "on_error" => "give it to the list, or leave out `pipelined`",
+                        _ => "put it after the list, or leave out `pipelined`",
+                    },
+                ),
+                "timeout" if ["do", "for", "while"].contains(&action) => (
+                    "a `timeout` over steps within a pipelined list".to_owned(),
+                    "give it to the whole list, or to its commands",
+                ),
+                _ => continue,
+            };
+            self.cx.error(entry.key_span.clone(), message, Some(cure.to_owned()));
+        }
+    }
+
+    /// What the step does, and that in words. `outer` is where it begins: outside of the pipelined
+    /// list that it may be.
     fn kind(
         &mut self,
         action: &'static str,
         table: &DeTable<'t>,
         place: Place<'_>,
+        outer: Place<'_>,
     ) -> Option<(Kind, String)> {
         match action {
-            "for" => self.for_loop(table, place),
+            "for" => self.for_loop(table, place, outer.scope),
             "while" => self.while_loop(table, place),
             "break_if" => self.break_if(table.get("break_if")?, place),
             "fail" => {
@@ -277,15 +375,17 @@ impl<'t> StepReader<'_, 't> {
                 Some((Kind::Fail(text), words))
             }
             "done" => self.done(table.get("done")?),
+            "parallel" => self.parallel(table, place),
             "do" => {
                 let steps = self.steps("do", table.get("do")?, deeper(place));
                 Some((Kind::Do(steps), String::new()))
             }
             "set" => self.set(table.get("set")?, place.scope),
             _ => {
+                let judging = place.list.map(|start| place.scope.judging(start));
                 let expect = table.get("expect").and_then(|value| {
                     // Not counted as a reader of output: the step keeps its own until then.
-                    self.cx.expression("expect", value, place.scope)
+                    self.cx.expression("expect", value, judging.as_ref().unwrap_or(place.scope))
                 });
                 let (template, text) = self.command(action, table, place.scope)?;
                 let state = self.states.number(self.wave, place.state);

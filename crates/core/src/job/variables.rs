@@ -34,5 +34,9 @@ fn collect_variables(steps: &Spot<'_>, depth: u32, names: &mut Vec<String>) {
                 collect_variables(inner, depth, names);
             }
         }
+        let lanes = table.get("parallel").and_then(|lanes| lanes.get_ref().as_table());
+        for (_, lane) in lanes.into_iter().flatten() {
+            collect_variables(lane, depth, names);
+        }
     }
 }

@@ -12,8 +12,9 @@ use crate::program::node::{
 };
 use crate::template::{Bindings, EvalError, Template};
 
-/// Evaluates the texts of an action. Says in words what is wrong with them.
-pub(super) fn build(template: &ActionTemplate, view: &View<'_>) -> Result<Action, String> {
+/// Evaluates the texts of an action, and tells how many bytes its arguments have. Says in words
+/// what is wrong with them.
+pub(super) fn build(template: &ActionTemplate, view: &View<'_>) -> Result<(Action, u32), String> {
     let bindings: &dyn Bindings = view;
     let text = |template: &Template| template.text(bindings).map_err(in_words);
     let action = match template {
@@ -36,13 +37,13 @@ pub(super) fn build(template: &ActionTemplate, view: &View<'_>) -> Result<Action
             target.action(&item, number)
         }
     };
-    let bytes: usize = action.arguments().iter().map(Vec::len).sum();
+    let bytes = action.arguments_bytes();
     if bytes > VALUE_BYTES_MAX {
         return Err(format!(
             "its arguments have {bytes} bytes, at most {VALUE_BYTES_MAX} can be sent"
         ));
     }
-    Ok(action)
+    Ok((action, u32::try_from(bytes).unwrap_or(u32::MAX)))
 }
 
 fn get(template: &GetTemplate, bindings: &dyn Bindings) -> Result<Get, String> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use musec_protocol::{ErrorKind, Outcome, Reply};
 
-use crate::machine::Machine;
+use crate::machine::lane::Lane;
+use crate::machine::{Shared, Turn};
 use crate::map::decode;
 use crate::program::{Program, Wave};
 use crate::template::{Binding, Bindings, Value, param_value, value};
@@ -61,16 +62,17 @@ const fn exit_code(outcome: &Outcome) -> i32 {
     }
 }
 
-/// Looks names up in a machine.
+/// Looks names up in a machine, as one of its lanes sees it.
 pub(super) struct View<'a> {
     program: &'a Program,
     wave: &'a Wave,
-    machine: &'a Machine,
+    machine: &'a Shared,
+    lane: &'a Lane,
 }
 
 impl<'a> View<'a> {
-    pub(super) const fn new(program: &'a Program, wave: &'a Wave, machine: &'a Machine) -> Self {
-        Self { program, wave, machine }
+    pub(super) const fn new(turn: &'a Turn<'_>, lane: &'a Lane) -> Self {
+        Self { program: turn.program, wave: turn.wave, machine: &*turn.shared, lane }
     }
 
     /// The item's last part, if it is a text.
@@ -112,11 +114,11 @@ impl Bindings for View<'_> {
             Binding::Ext => text(self.item_name().map(|name| value::split_name(name).1)),
             Binding::Column => self.machine.item.get_attr(name).unwrap_or(Value::UNDEFINED),
             Binding::Vars => self.vars(),
-            Binding::Last => match &self.machine.last {
+            Binding::Last => match &self.lane.last {
                 Some(last) => last.value(),
                 None => Value::UNDEFINED,
             },
-            Binding::Loop(slot) => param_value(&self.machine.slots, slot),
+            Binding::Loop(slot) => param_value(&self.lane.slots, slot),
             // Of the coordinator's machine, for plans only; no step's scope binds it.
             Binding::Cores | Binding::OutputsOf => Value::UNDEFINED,
         }

@@ -3,31 +3,35 @@
 use musec_protocol::{Outcome, Reply};
 
 use crate::machine::bindings::{Last, View};
-use crate::machine::{Machine, Turn, node_of, words};
+use crate::machine::lane::{Fault, Lane};
+use crate::machine::{Blame, Token, Turn, node_of, words};
 use crate::program::node::{CommandNode, NodeId, NodeKind};
 
-impl Machine {
-    /// Judges a reply: the node that comes next, or why the step failed. `scoped` says that the
-    /// command's time limit is that of a step around it.
+impl Lane {
+    /// Judges a reply: the node that comes next, or why the step failed.
     pub(super) fn judge(
         &mut self,
         turn: &Turn<'_>,
+        token: Token,
         reply: &Reply,
-        scoped: bool,
-    ) -> Result<NodeId, String> {
-        let node = node_of(turn.wave, self.node);
+    ) -> Result<NodeId, Fault> {
+        let node = node_of(turn.wave, token.node);
         let NodeKind::Command(command) = &node.kind else {
             panic!("a machine waits at {node:?}, which sends nothing");
         };
         let keeps_output = turn.wave.reads_output || command.reads_output();
         self.last = Some(Last::of(reply, keeps_output));
-        let verdict = self.verdict(turn, command, reply, scoped);
+        let verdict = self.verdict(turn, command, reply, token.scoped);
         if !turn.wave.reads_output
             && let Some(last) = &mut self.last
         {
             last.output = None;
         }
-        verdict.map(|()| command.next)
+        verdict.map(|()| command.next).map_err(|error| Fault {
+            node: token.node,
+            error,
+            blamed: Some(Blame { command: reply.id, output: reply.last_output() }),
+        })
     }
 
     fn verdict(
@@ -44,7 +48,7 @@ impl Machine {
         let expected = match &command.expect {
             Some(_) if reply.outcome == Outcome::Cancelled => false,
             Some(expect) => expect
-                .holds(&View::new(turn.program, turn.wave, self))
+                .holds(&View::new(turn, self))
                 .map_err(|error| format!("`expect`: {error}"))?,
             None => reply.outcome.is_success(),
         };

@@ -3,7 +3,8 @@
 
 use musec_trace::{Cause, StateId};
 
-use crate::machine::Moved;
+use crate::machine::{Effect, Moved};
+use crate::program::LaneNo;
 
 /// A state, and how often each was entered.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +29,14 @@ impl Position {
     }
 
     /// Leaves the state and enters `to`, which may be the same one: a new visit of it.
-    pub(super) fn change(&mut self, to: Option<StateId>, cause: Cause, out: &mut Vec<Moved>) {
-        out.push(Moved { from: self.state, to, cause });
+    pub(super) fn change(
+        &mut self,
+        lane: LaneNo,
+        to: Option<StateId>,
+        cause: Cause,
+        out: &mut Vec<Effect>,
+    ) {
+        out.push(Effect::Moved(Moved { lane, from: self.state, to, cause }));
         self.state = to;
         let Some(state) = to else { return };
         match self.visits.iter_mut().find(|(known, _)| *known == state) {

@@ -1,11 +1,12 @@
 //! What goes into a machine and what comes out of it.
 
-use musec_protocol::{Action, AttemptNo, Reply};
+use musec_protocol::{Action, AttemptNo, CommandId, Reply};
 use musec_trace::{Cause, StateId, StepCategory};
 use serde_json::Value as Json;
 
 #[cfg(doc)]
 use crate::machine::Machine;
+use crate::program::node::{LaneNo, NodeId};
 
 /// What an attempt is told about itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,13 +26,58 @@ pub struct Facts {
 pub enum Advance<'a> {
     /// The program's beginning: once after [`Machine::new`] and after each [`Machine::take_item`].
     Start,
-    /// The answer to the command that the machine waits for.
-    Replied(&'a Reply),
+    /// The answer to a command that the machine sent; each command has one.
+    Replied(Token, &'a Reply),
+    /// The instant that [`Machine::deadline`] named has come.
+    Time,
+}
+
+/// What a machine needs to know of a command when its reply comes. Whoever sends the command keeps
+/// it, and hands it back with the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// The lane that sent it.
+    pub(super) lane: LaneNo,
+    /// The step that sent it.
+    pub(super) node: NodeId,
+    /// Whether its time limit is that of a step around it.
+    pub(super) scoped: bool,
+    /// Bytes of its arguments, for the bound of what is in flight.
+    pub(super) bytes: u32,
+}
+
+/// What a machine wants done, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It changed its state: to be recorded.
+    Moved(Moved),
+    /// A command is to be sent.
+    Send(NextCommand),
+    /// The commands of this lane that have no reply yet are to be cancelled.
+    Cancel(LaneNo),
+    /// A lane began others, and waits for them: to be recorded.
+    Forked {
+        /// Which.
+        lane: LaneNo,
+        /// The others.
+        lanes: Vec<LaneNo>,
+        /// Whether the first that ends well ends the others.
+        first: bool,
+    },
+    /// The lanes that a lane began have ended: to be recorded.
+    Merged {
+        /// The lane that goes on.
+        lane: LaneNo,
+        /// The lane that was the first to end well, where that ended the others.
+        winner: Option<LaneNo>,
+    },
 }
 
 /// A change of state. `None` is outside of all states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
+    /// The lane that moved.
+    pub lane: LaneNo,
     /// The state left.
     pub from: Option<StateId>,
     /// The state entered. It may be the one that was left: a new visit of it.
@@ -40,11 +86,11 @@ pub struct Moved {
     pub cause: Cause,
 }
 
-/// What comes next.
+/// Where a machine is after an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Send this and come back with its reply.
-    Command(NextCommand),
+pub enum Progress {
+    /// It waits for replies.
+    Waits,
     /// The program ended well.
     Done,
     /// A step failed, and the program with it.
@@ -54,6 +100,10 @@ pub enum Step {
 /// A command to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextCommand {
+    /// To be handed back with its reply.
+    pub token: Token,
+    /// The lane that it belongs to.
+    pub lane: LaneNo,
     /// The state it belongs to; the machine is in it.
     pub state: StateId,
     /// Which visit of that state by this attempt, from 0.
@@ -65,6 +115,9 @@ pub struct NextCommand {
     /// Its time limit in milliseconds, from its start at the worker: its own, or what is left of
     /// that of the steps around it.
     pub timeout_ms: Option<u64>,
+    /// Whether it belongs to a pipelined list: nobody waits for its reply before the next one is
+    /// sent.
+    pub pipelined: bool,
     /// Whether the program reads its output: then replay needs it in the journal.
     pub keeps_output: bool,
     /// Whether its output is part of the job's answer (`print`).
@@ -82,7 +135,15 @@ pub struct StepFailure {
     pub name: String,
     /// The error in words.
     pub error: String,
-    /// Whether the reply that was handed in is what failed; otherwise the step never came to send a
-    /// command.
-    pub is_reply: bool,
+    /// The command whose reply is what failed; without one the step never came to send it.
+    pub blamed: Option<Blame>,
+}
+
+/// A command that is to blame for a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blame {
+    /// Which.
+    pub command: CommandId,
+    /// The last lines of what it printed, as bytes.
+    pub output: Vec<u8>,
 }

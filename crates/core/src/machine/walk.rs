@@ -9,31 +9,57 @@ use musec_trace::{Cause, StateId};
 use crate::limits::STEPS_WITHOUT_COMMAND_MAX;
 use crate::machine::bindings::View;
 use crate::machine::frame::{Frame, Limit, Loop, Sequence};
-use crate::machine::{Machine, NextCommand, Phase, Turn, action, node_of};
+use crate::machine::lane::{Fault, Lane, Phase};
+use crate::machine::list::Room;
+use crate::machine::{Effect, NextCommand, Token, Turn, action, node_of};
 use crate::program::node::{CommandNode, Node, NodeId, NodeKind};
 use crate::template::{EvalError, Expr, Literal, Value};
 
-/// What a step that is not a command makes of the machine.
+/// What a step makes of the lane.
 enum Flow {
     Go(NodeId),
-    Command(Box<NextCommand>),
+    /// It waits, and goes on here.
+    Wait(NodeId, Phase),
+    /// Lanes begin here.
+    Fork,
     Done,
 }
 
-impl Machine {
-    /// Takes steps until a command is due or the program ends (`None`).
-    pub(super) fn walk(&mut self, turn: &mut Turn<'_>) -> Result<Option<NextCommand>, String> {
+/// Where a walk has led.
+pub(super) enum Walked {
+    /// To where something is waited for.
+    Waits,
+    /// To where lanes begin.
+    Forks,
+    /// To its end.
+    Done,
+}
+
+impl Lane {
+    /// Takes steps until something has to be waited for, or the program ends.
+    pub(super) fn walk(&mut self, turn: &mut Turn<'_>) -> Result<Walked, Fault> {
         while let Some(budget) = turn.budget.checked_sub(1) {
             turn.budget = budget;
-            match self.step(turn)? {
+            let fault = |node, error| Fault { node, error, blamed: None };
+            match self.step(turn).map_err(|error| fault(self.node, error))? {
                 Flow::Go(next) => self.node = next,
-                Flow::Command(command) => return Ok(Some(*command)),
-                Flow::Done => return Ok(None),
+                Flow::Wait(node, phase) => {
+                    (self.node, self.phase) = (node, phase);
+                    return Ok(Walked::Waits);
+                }
+                Flow::Fork => return Ok(Walked::Forks),
+                Flow::Done => return Ok(Walked::Done),
             }
         }
-        Err(format!(
+        if self.list.as_ref().is_some_and(|list| !list.is_empty()) {
+            // Enough for one turn: the next reply gives another one.
+            self.phase = Phase::Listing;
+            return Ok(Walked::Waits);
+        }
+        let error = format!(
             "{STEPS_WITHOUT_COMMAND_MAX} steps without a command: this loop does not come to an end"
-        ))
+        );
+        Err(Fault { node: self.node, error, blamed: None })
     }
 
     /// Leaves everything up to the innermost guard, and that: where its handler begins.
@@ -78,16 +104,13 @@ impl Machine {
 
     /// One step at the present node.
     fn step(&mut self, turn: &mut Turn<'_>) -> Result<Flow, String> {
-        let (program, wave) = (turn.program, turn.wave);
-        let node = node_of(wave, self.node);
+        let node = node_of(turn.wave, self.node);
         let next = match &node.kind {
             NodeKind::Enter { next } => {
                 self.enter_anew(node.state, turn);
                 *next
             }
-            NodeKind::Command(command) => {
-                return self.command(turn, node, command).map(Box::new).map(Flow::Command);
-            }
+            NodeKind::Command(command) => return self.command(turn, node, command),
             NodeKind::Set { assignments, next } => {
                 self.assign(assignments, turn)?;
                 *next
@@ -100,7 +123,7 @@ impl Machine {
                 }
             }
             NodeKind::For { values, slot, again } => {
-                let value = values.value(&View::new(program, wave, self)).map_err(in_words)?;
+                let value = values.value(&View::new(turn, self)).map_err(in_words)?;
                 self.frames.push(Frame::Loop(Loop::over(Sequence::of(&value)?, *slot)));
                 *again
             }
@@ -110,28 +133,19 @@ impl Machine {
                 *again
             }
             NodeKind::AgainWhile { condition, body, next } => {
-                if self.holds(condition, turn)? {
-                    self.innermost_loop().round();
-                    *body
-                } else {
-                    self.leave_loop();
-                    *next
-                }
+                let holds = self.holds(condition, turn)?;
+                self.another_round(holds, *body, *next)
             }
             NodeKind::Break { condition, out, next } => {
-                if self.holds(condition, turn)? {
-                    self.leave_loop();
-                    *out
-                } else {
-                    *next
-                }
+                let holds = self.holds(condition, turn)?;
+                self.break_if(holds, *out, *next)
             }
             NodeKind::Guard { handler, next } => {
                 self.frames.push(Frame::Guard { handler: *handler });
                 *next
             }
             NodeKind::Fail(text) => {
-                let text = text.text(&View::new(program, wave, self));
+                let text = text.text(&View::new(turn, self));
                 return text.map_err(in_words).and_then(Err);
             }
             NodeKind::Limit { limit, next } => {
@@ -143,20 +157,50 @@ impl Machine {
                 self.leave();
                 *next
             }
+            NodeKind::List { next } => {
+                self.list = Some(Box::default());
+                *next
+            }
+            NodeKind::EndList { next } => {
+                if self.list.as_ref().is_some_and(|list| !list.is_empty()) {
+                    return Ok(Flow::Wait(self.node, Phase::Draining));
+                }
+                self.list = None;
+                *next
+            }
+            NodeKind::Fork { .. } => return Ok(Flow::Fork),
             NodeKind::End => return Ok(Flow::Done),
         };
         Ok(Flow::Go(next))
     }
 
-    fn holds(&self, condition: &Expr, turn: &Turn<'_>) -> Result<bool, String> {
-        condition.holds(&View::new(turn.program, turn.wave, self)).map_err(in_words)
+    /// Another round of a `while`, or its end.
+    fn another_round(&mut self, holds: bool, body: NodeId, next: NodeId) -> NodeId {
+        if holds {
+            self.innermost_loop().round();
+            return body;
+        }
+        self.leave_loop();
+        next
     }
 
-    fn assign(&mut self, assignments: &[(u32, Literal)], turn: &Turn<'_>) -> Result<(), String> {
+    fn break_if(&mut self, holds: bool, out: NodeId, next: NodeId) -> NodeId {
+        if holds {
+            self.leave_loop();
+            return out;
+        }
+        next
+    }
+
+    fn holds(&self, condition: &Expr, turn: &Turn<'_>) -> Result<bool, String> {
+        condition.holds(&View::new(turn, self)).map_err(in_words)
+    }
+
+    fn assign(&self, assignments: &[(u32, Literal)], turn: &mut Turn<'_>) -> Result<(), String> {
         for (var, literal) in assignments {
-            let view = View::new(turn.program, turn.wave, self);
+            let view = View::new(turn, self);
             let value = literal.value(&view).map_err(in_words)?;
-            *slot(&mut self.vars, *var) = value;
+            *slot(&mut turn.shared.vars, *var) = value;
         }
         Ok(())
     }
@@ -185,19 +229,18 @@ impl Machine {
         }
     }
 
-    /// Makes a command ready: enters its state, evaluates its texts, bounds its time.
+    /// Sends a command: enters its state, evaluates its texts, bounds its time.
     fn command(
         &mut self,
         turn: &mut Turn<'_>,
         node: &Node,
         command: &CommandNode,
-    ) -> Result<NextCommand, String> {
+    ) -> Result<Flow, String> {
         let state = node.state.expect("every command has its state");
         if self.state() != Some(state) {
             self.enter(Some(state), turn);
         }
-        let view = View::new(turn.program, turn.wave, self);
-        let action = action::build(&command.action, &view)?;
+        let (action, bytes) = action::build(&command.action, &View::new(turn, self))?;
         let own = command.timeout.map(milliseconds);
         let around = match self.tightest_limit() {
             Some(limit) if limit.until <= turn.now => return Err(limit.in_words(turn.wave)),
@@ -205,16 +248,23 @@ impl Machine {
             None => None,
         };
         let scoped = around.is_some_and(|around| own.is_none_or(|own| around < own));
-        self.phase = Phase::Waiting { scoped };
-        Ok(NextCommand {
+        turn.out.push(Effect::Send(NextCommand {
+            token: Token { lane: self.no, node: self.node, scoped, bytes },
+            lane: self.no,
             state,
             visit: self.position.visit(),
             name: action.name(),
             prints: matches!(action, Action::Print { .. }),
             action,
             timeout_ms: if scoped { around } else { own },
+            pipelined: self.list.is_some(),
             keeps_output: turn.wave.reads_output || command.reads_output(),
             category: command.category,
+        }));
+        Ok(match self.list.as_deref_mut().map(|list| list.sent(bytes)) {
+            None => Flow::Wait(self.node, Phase::Waiting),
+            Some(Room::Left) => Flow::Go(command.next),
+            Some(Room::Full) => Flow::Wait(command.next, Phase::Listing),
         })
     }
 

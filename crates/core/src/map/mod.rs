@@ -20,7 +20,7 @@ pub(crate) use items::{decode, encode};
 
 use self::text::{Part, Parts, Text, last_part};
 use crate::limits::{CONNECT_TIMEOUT, GRACE, ITEMS_BYTES_MAX, ITEMS_MAX};
-use crate::program::node::{ActionTemplate, CommandNode, Node, NodeId, NodeKind};
+use crate::program::node::{ActionTemplate, CommandNode, LaneDef, Node, NodeId, NodeKind};
 use crate::program::{
     Count, Items, OutlineStep, Program, ResultRule, StateDef, StateId, Wave, WaveId,
 };
@@ -190,6 +190,7 @@ impl Map {
             timeout: None,
             connect_timeout: CONNECT_TIMEOUT,
             nodes,
+            lanes: vec![LaneDef::main()],
             entry,
             setup: None,
             slots: 0,
@@ -222,8 +223,10 @@ impl Map {
             action,
             text,
             state: state.clone(),
+            pipelined: false,
             condition: None,
             steps: Vec::new(),
+            lanes: Vec::new(),
             otherwise: Vec::new(),
             on_error: Vec::new(),
         });

@@ -17,12 +17,13 @@ use std::time::Duration;
 
 pub use look::{Glob, Look, Seen};
 pub use musec_trace::{StateId, StepCategory, WaveId};
-pub use outline::{Outline, OutlineStep, OutlineWave};
+pub use outline::{Outline, OutlineLane, OutlineStep, OutlineWave};
 pub use plan::{ItemList, Plan, PlanError};
 pub use table::header as csv_header;
 
 use crate::map::ByteItems;
-use crate::program::node::{Node, NodeId};
+pub use crate::program::node::LaneNo;
+use crate::program::node::{LaneDef, Node, NodeId};
 use crate::template::{Binding, Expr, Template, Value};
 
 /// A whole job.
@@ -97,6 +98,8 @@ pub struct Wave {
     pub connect_timeout: Duration,
     /// The graph.
     pub(crate) nodes: Vec<Node>,
+    /// The lanes of its program; the first is the program itself.
+    pub(crate) lanes: Vec<LaneDef>,
     /// Where a machine begins.
     pub(crate) entry: NodeId,
     /// Where the steps begin that a worker does once, if there are any.
@@ -114,6 +117,21 @@ pub struct Wave {
 }
 
 impl Wave {
+    /// Where a lane is: for each lane around it, and itself, its number within the one around.
+    #[must_use]
+    pub fn lane_path(&self, lane: LaneNo) -> &[u32] {
+        self.lane(lane).map_or(&[], |lane| lane.path.as_slice())
+    }
+
+    /// Paths and names of all lanes but the program itself, in the order of the job file.
+    pub fn lanes(&self) -> impl Iterator<Item = (&[u32], &str)> {
+        self.lanes.iter().skip(1).map(|lane| (lane.path.as_slice(), lane.name.as_str()))
+    }
+
+    pub(crate) fn lane(&self, lane: LaneNo) -> Option<&LaneDef> {
+        self.lanes.get(usize::try_from(lane.0).ok()?)
+    }
+
     /// Whether its plan depends on how many cores there are.
     pub(crate) fn uses_cores(&self) -> bool {
         self.expressions().any(|expr| expr.uses(Binding::Cores))

@@ -16,6 +16,34 @@ use crate::template::{Expr, Literal, Template};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub u32);
 
+/// Index of a lane within its wave; 0 is the program itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LaneNo(pub(crate) u32);
+
+impl LaneNo {
+    /// The program itself.
+    pub(crate) const MAIN: Self = Self(0);
+}
+
+/// A lane of a wave's program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LaneDef {
+    /// For each lane around it, and itself, its number within the one around; empty for the
+    /// program itself.
+    pub path: Vec<u32>,
+    /// The lane that it begins in.
+    pub parent: LaneNo,
+    /// Its name in the job file.
+    pub name: String,
+}
+
+impl LaneDef {
+    /// The program itself.
+    pub(crate) const fn main() -> Self {
+        Self { path: Vec::new(), parent: LaneNo::MAIN, name: String::new() }
+    }
+}
+
 /// One node.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -59,7 +87,13 @@ pub(crate) enum NodeKind {
     Limit { limit: Duration, next: NodeId },
     /// The innermost time limit ends.
     EndLimit { next: NodeId },
-    /// The program's end.
+    /// A pipelined list begins: its commands are sent without awaiting replies.
+    List { next: NodeId },
+    /// It ends when all its replies are there.
+    EndList { next: NodeId },
+    /// Lanes begin; this one goes on when they have ended, or the first of them has.
+    Fork { lanes: Vec<(LaneNo, NodeId)>, first: bool, next: NodeId },
+    /// The end of the program, or of a lane.
     End,
 }
 

@@ -66,18 +66,33 @@ pub struct OutlineStep {
     pub text: String,
     /// Its state.
     pub state: String,
+    /// Whether its commands are sent without awaiting replies.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pipelined: bool,
     /// Its `if`, as written.
     #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// The steps within, of `do` and `for`, or when its `if` holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Self>,
+    /// The lanes of `parallel`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<OutlineLane>,
     /// The steps when its `if` does not hold.
     #[serde(rename = "else", skip_serializing_if = "Vec::is_empty")]
     pub otherwise: Vec<Self>,
     /// The steps when it fails.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub on_error: Vec<Self>,
+}
+
+/// A lane.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OutlineLane {
+    /// Its name.
+    pub name: String,
+    /// Its steps.
+    pub steps: Vec<OutlineStep>,
 }
 
 impl Program {

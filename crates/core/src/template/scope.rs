@@ -126,6 +126,20 @@ pub(crate) struct Scope<'a> {
     /// Waves that come before this one, where a wave is planned.
     before: &'a [String],
     place: Place,
+    list: InList,
+    /// Names that are not bound here only because of the pipelined list around.
+    hidden: Vec<&'a str>,
+}
+
+/// Where in a pipelined list a scope is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InList {
+    /// Outside of all.
+    No,
+    /// At its steps, which are taken before replies are there.
+    Steps,
+    /// At the judgement of a reply, when later steps have been taken.
+    Judging,
 }
 
 /// What a scope is for.
@@ -151,6 +165,8 @@ impl<'a> Scope<'a> {
             columns: Columns::None,
             before: &[],
             place: Place::Job,
+            list: InList::No,
+            hidden: Vec::new(),
         }
     }
 
@@ -222,7 +238,31 @@ impl<'a> Scope<'a> {
         inner
     }
 
+    /// The same at the steps of a pipelined list.
+    pub(crate) fn in_list(&self) -> Self {
+        let mut inner = self.clone();
+        inner.names.remove("last");
+        inner.list = InList::Steps;
+        inner.hidden = vec!["last"];
+        inner
+    }
+
+    /// The same, of a step of a pipelined list that began at `start`, where its reply is judged.
+    pub(crate) fn judging(&self, start: &Self) -> Self {
+        let mut inner = start.clone();
+        inner.names.remove("vars");
+        inner.list = InList::Judging;
+        let changes = |name: &str| start.names.get(name) != self.names.get(name);
+        let loops = self.names.keys().copied().filter(|name| changes(name));
+        inner.hidden = loops.chain(["vars"]).collect();
+        inner.names.retain(|name, _| *name == "last" || !changes(name));
+        inner
+    }
+
     pub(super) fn binding(&self, name: &str) -> Option<Binding> {
+        if self.hidden.contains(&name) {
+            return None;
+        }
         let is_column = match self.columns {
             Columns::None => false,
             Columns::Known(columns) => columns.iter().any(|column| column == name),
@@ -235,6 +275,9 @@ impl<'a> Scope<'a> {
     pub(super) fn unbound(&self, name: &str) -> (String, Option<String>) {
         if LATER.contains(&name) {
             return (format!("`{name}` is not yet supported"), None);
+        }
+        if self.hidden.contains(&name) {
+            return self.hidden_by_list(name);
         }
         let message = format!("`{name}` is not bound");
         let cure = match (name, self.items) {
@@ -267,6 +310,19 @@ impl<'a> Scope<'a> {
             },
         };
         (message, Some(cure))
+    }
+
+    fn hidden_by_list(&self, name: &str) -> (String, Option<String>) {
+        match self.list {
+            InList::Steps | InList::No => (
+                format!("`{name}` is not known in a pipelined list, which does not await replies"),
+                Some("put this step after the list, or leave out `pipelined`".to_owned()),
+            ),
+            InList::Judging => (
+                format!("`{name}` may have changed when this reply of a pipelined list comes"),
+                Some("name only what stays the same, and `last`; or leave out `pipelined`".into()),
+            ),
+        }
     }
 
     fn column_names(&self) -> impl Iterator<Item = &'a str> {

@@ -1,11 +1,10 @@
 //! Steps that steer: while, break_if, on_error, fail, done; and what cannot be reached or left.
 
-use musec_core::{Advance, Machine, Step, WaveId};
 use musec_protocol::{Action, ByteRange, ErrorKind, Outcome, Which};
 use musec_trace::CTime;
 use proptest::prelude::*;
 
-use crate::{Walk, facts, failure, first, job, ok, reply, steps, wrong};
+use crate::{Step, Walk, facts, failure, first, job, ok, reply, steps, wrong};
 
 fn walk(text: &str) -> String {
     Walk::new(&steps(text), facts()).all()
@@ -149,12 +148,9 @@ fn what_cannot_be_evaluated_and_limits_that_are_over_are_handled_too() {
     let program = steps(
         "[[step]]\ntimeout = \"1s\"\ndo = [{ run = \"a\" }, { run = \"b\" }]\non_error = [{ echo = \"late\" }]\n",
     );
-    let mut machine = Machine::new(&program, WaveId(0), facts());
-    let mut moved = Vec::new();
-    machine.advance(&program, CTime::ZERO, Advance::Start, &mut moved);
-    let late = CTime::from_ns(2_000_000_000);
-    let Step::Command(next) = machine.advance(&program, late, Advance::Replied(&ok()), &mut moved)
-    else {
+    let mut walk = Walk::new(&program, facts());
+    walk.start();
+    let Step::Command(next) = walk.replied_at(CTime::from_ns(2_000_000_000), &ok()) else {
         panic!()
     };
     assert_eq!((next.action, next.timeout_ms), (Action::Echo(b"late".to_vec()), None));
@@ -357,24 +353,23 @@ proptest! {
         let program = steps(&format!(
             "[[step]]\nset = {{ n = 0 }}\n[[step]]\ndo = [{}]\n", shapes.join(", ")
         ));
-        let mut machine = Machine::new(&program, WaveId(0), facts());
-        let (mut moved, mut known, mut state) = (Vec::new(), 0, None);
-        let mut step = machine.advance(&program, CTime::ZERO, Advance::Start, &mut moved);
+        let mut walk = Walk::new(&program, facts());
+        let mut state = None;
+        let mut step = walk.start();
         for turn in 0..2000 {
-            for change in &moved[known..] {
+            for change in walk.moves.drain(..) {
                 prop_assert_eq!(change.from, state);
                 state = change.to;
             }
-            known = moved.len();
-            prop_assert_eq!(machine.state(), state);
+            prop_assert_eq!(walk.machine.state(), state);
             let Step::Command(next) = step else { break };
             prop_assert_eq!(next.timeout_ms.is_none_or(|limit| limit <= 9000), true);
             let outcome = Outcome::Exited(i32::from(fails.contains(&turn)));
             let reply = reply(outcome, "");
-            step = machine.advance(&program, CTime::ZERO, Advance::Replied(&reply), &mut moved);
+            step = walk.replied(&reply);
         }
         if !matches!(step, Step::Command(_)) {
-            prop_assert_eq!(machine.state(), None);
+            prop_assert_eq!(walk.machine.state(), None);
         }
     }
 }

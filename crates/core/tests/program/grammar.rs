@@ -194,8 +194,8 @@ fn a_run_has_its_shell_or_its_own_words_and_its_surroundings() {
         "#,
     );
     let mut walk = crate::Walk::new(&program, facts());
-    let words = |step: musec_core::Step| match step {
-        musec_core::Step::Command(next) => match next.action {
+    let words = |step: crate::Step| match step {
+        crate::Step::Command(next) => match next.action {
             Action::Run(run) => (run, next.timeout_ms),
             other => panic!("{other:?}"),
         },

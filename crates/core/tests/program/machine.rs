@@ -1,12 +1,12 @@
 //! Machines: program × replies → commands, changes of state, ends.
 
-use musec_core::{Advance, Machine, Step, WaveId};
+use musec_core::{Advance, Effect, Machine};
 use musec_protocol::{Action, AttemptNo, ErrorKind, Outcome};
 use musec_trace::CTime;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{Walk, echoed, facts, failure, job, ok, reply, steps};
+use crate::{Step, Walk, echoed, facts, failure, job, ok, reply, steps};
 
 fn walk(text: &str) -> String {
     Walk::new(&steps(text), facts()).all()
@@ -343,21 +343,18 @@ fn the_time_limit_of_a_step_bounds_all_that_it_holds() {
     let mut walk = Walk::new(&program, facts());
     assert_eq!(limit(&walk.advance(at(0), Advance::Start)), Some(2000));
     let reply_ok = ok();
-    assert_eq!(limit(&walk.advance(at(700), Advance::Replied(&reply_ok))), Some(500));
-    assert_eq!(limit(&walk.advance(at(1000), Advance::Replied(&reply_ok))), Some(1000));
-    let mut in_time = walk.machine.clone();
-    let step = in_time.advance(&program, at(1900), Advance::Replied(&reply_ok), &mut Vec::new());
+    assert_eq!(limit(&walk.replied_at(at(700), &reply_ok)), Some(500));
+    assert_eq!(limit(&walk.replied_at(at(1000), &reply_ok)), Some(1000));
+    let step = walk.clone().replied_at(at(1900), &reply_ok);
     assert_eq!(limit(&step), None, "the limit ends with its step");
 
     let out = reply(Outcome::TimedOut { limit_ms: 1000 }, "");
-    let Step::Failed(failure) = walk.advance(at(2001), Advance::Replied(&out)) else { panic!() };
+    let Step::Failed(failure) = walk.replied_at(at(2001), &out) else { panic!() };
     assert_eq!(failure.error, "timed out: the 2s of `work` are over");
 
     let mut walk = Walk::new(&program, facts());
     walk.advance(at(0), Advance::Start);
-    let Step::Failed(failure) = walk.advance(at(2000), Advance::Replied(&reply_ok)) else {
-        panic!()
-    };
+    let Step::Failed(failure) = walk.replied_at(at(2000), &reply_ok) else { panic!() };
     assert_eq!(failure.error, "timed out: the 2s of `work` are over");
 }
 
@@ -393,11 +390,11 @@ fn a_stopped_machine_leaves_its_state_once() {
     let program = steps("[[step]]\nrun = \"x\"\n");
     let mut walk = Walk::new(&program, facts());
     walk.start();
-    let mut moved = Vec::new();
-    walk.machine.stop(&mut moved);
-    walk.machine.stop(&mut moved);
-    assert_eq!(moved.len(), 1);
-    assert_eq!((moved[0].to, moved[0].cause.name()), (None, "stopped"));
+    let mut effects = Vec::new();
+    walk.machine.stop(&mut effects);
+    walk.machine.stop(&mut effects);
+    let [Effect::Moved(moved)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((moved.to, moved.cause.name()), (None, "stopped"));
 }
 
 #[test]
@@ -457,25 +454,22 @@ proptest! {
         shapes in prop::collection::vec(shape(), 1..4), fails_at in 0..40_usize,
     ) {
         let program = steps(&format!("[[step]]\ndo = [{}]\n", shapes.join(", ")));
-        let mut machine = Machine::new(&program, WaveId(0), facts());
-        let (mut moved, mut known) = (Vec::new(), 0);
+        let mut walk = Walk::new(&program, facts());
         let (mut state, mut entries) = (None, std::collections::BTreeMap::new());
-        let mut step = machine.advance(&program, CTime::ZERO, Advance::Start, &mut moved);
+        let mut step = walk.start();
         for turn in 0.. {
-            for change in &moved[known..] {
+            for change in walk.moves.drain(..) {
                 prop_assert_eq!(change.from, state);
                 state = change.to;
                 if let Some(to) = change.to { *entries.entry(to).or_insert(0_u32) += 1; }
             }
-            known = moved.len();
-            prop_assert_eq!(machine.state(), state);
+            prop_assert_eq!(walk.machine.state(), state);
             let Step::Command(next) = step else { break };
             prop_assert_eq!(Some(next.state), state);
             prop_assert_eq!(next.visit + 1, entries[&next.state]);
             let outcome = if turn == fails_at { Outcome::Exited(1) } else { Outcome::Exited(0) };
             let reply = reply(outcome, "");
-            let input = Advance::Replied(&reply);
-            step = machine.advance(&program, CTime::ZERO, input, &mut moved);
+            step = walk.replied(&reply);
         }
         prop_assert_eq!(state, None);
     }

@@ -6,7 +6,9 @@ mod broken;
 mod control;
 mod errors;
 mod grammar;
+mod lanes;
 mod machine;
+mod pipelined;
 mod plan;
 mod reference;
 mod templates;
@@ -15,7 +17,8 @@ use std::fmt::Write as _;
 
 use musec_core::job::{Options, parse};
 use musec_core::{
-    Advance, Facts, JobErrors, Machine, Moved, NextCommand, Program, Step, StepFailure, WaveId,
+    Advance, Effect, Facts, JobErrors, LaneNo, Machine, Moved, NextCommand, Program, Progress,
+    StepFailure, Token, WaveId,
 };
 use musec_protocol::{Action, AttemptNo, CommandId, Outcome, Reply, Tail, WTime};
 use musec_trace::CTime;
@@ -93,43 +96,112 @@ fn reply(outcome: Outcome, stdout: &str) -> Reply {
     }
 }
 
-/// A machine with its program, and what it did so far, one line each.
+/// What a machine that has one command at a time does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Command(NextCommand),
+    Done,
+    Failed(StepFailure),
+}
+
+/// A machine with its program, what it did so far, one line each, and what it awaits replies to.
+#[derive(Clone)]
 struct Walk<'p> {
     program: &'p Program,
     machine: Machine,
     log: Vec<String>,
+    moves: Vec<Moved>,
+    sent: Vec<NextCommand>,
 }
 
 impl<'p> Walk<'p> {
     fn new(program: &'p Program, facts: Facts) -> Self {
-        Self { program, machine: Machine::new(program, WaveId(0), facts), log: Vec::new() }
+        let machine = Machine::new(program, WaveId(0), facts);
+        Self { program, machine, log: Vec::new(), moves: Vec::new(), sent: Vec::new() }
     }
 
-    fn advance(&mut self, now: CTime, input: Advance<'_>) -> Step {
-        let mut moved = Vec::new();
-        let step = self.machine.advance(self.program, now, input, &mut moved);
-        for Moved { from, to, cause } in moved {
-            let name = |state| match state {
-                Some(state) => self.program.state(state).unwrap().name.as_str(),
-                None => "-",
+    /// One input, and all that comes of it.
+    fn input(&mut self, now: CTime, input: Advance<'_>) -> Progress {
+        let mut effects = Vec::new();
+        let progress = self.machine.advance(self.program, now, input, &mut effects);
+        for effect in effects {
+            let line = match effect {
+                Effect::Moved(moved) => self.moved(moved),
+                Effect::Cancel(lane) => format!("cancel {}", self.lane(lane)),
+                Effect::Forked { lane, lanes, .. } => {
+                    let lanes: Vec<_> = lanes.iter().map(|lane| self.lane(*lane)).collect();
+                    format!("{}forks {}", self.prefix(lane), lanes.join(" "))
+                }
+                Effect::Merged { lane, winner } => {
+                    let winner = winner.map(|winner| format!(" won by {}", self.lane(winner)));
+                    format!("{}merges{}", self.prefix(lane), winner.unwrap_or_default())
+                }
+                Effect::Send(next) => {
+                    let lane = self.prefix(next.lane);
+                    let state = self.name(next.state);
+                    let line = format!("{lane}{state}#{} {}", next.visit, shown(&next));
+                    self.sent.push(next);
+                    line
+                }
             };
-            let line = format!("{} > {} {}", name(from), name(to), cause.name());
             self.log.push(line);
         }
-        let line = match &step {
-            Step::Command(next) => {
-                format!(
-                    "{}#{} {}",
-                    self.program.state(next.state).unwrap().name,
-                    next.visit,
-                    shown(next)
-                )
+        match &progress {
+            Progress::Waits => {}
+            Progress::Done => self.log.push("done".to_owned()),
+            Progress::Failed(failure) => {
+                self.log.push(format!("failed at {}: {}", failure.name, failure.error));
             }
-            Step::Done => "done".to_owned(),
-            Step::Failed(failure) => format!("failed at {}: {}", failure.name, failure.error),
-        };
-        self.log.push(line);
-        step
+        }
+        progress
+    }
+
+    fn moved(&mut self, moved: Moved) -> String {
+        self.moves.push(moved);
+        let Moved { lane, from, to, cause } = moved;
+        let name = |state: Option<_>| state.map_or("-", |state| self.name(state));
+        let lane = self.prefix(lane);
+        format!("{lane}{} > {} {}", name(from), name(to), cause.name())
+    }
+
+    /// What a lane is called: names from the outside in; `main` for the program itself.
+    fn lane(&self, lane: LaneNo) -> String {
+        let wave = self.program.wave(WaveId(0)).unwrap();
+        let path = wave.lane_path(lane);
+        if path.is_empty() {
+            return "main".to_owned();
+        }
+        let named = |path: &[u32]| wave.lanes().find(|(known, _)| *known == path).unwrap().1;
+        let names: Vec<_> = (1..=path.len()).map(|length| named(&path[..length])).collect();
+        names.join(".")
+    }
+
+    fn prefix(&self, lane: LaneNo) -> String {
+        let name = self.lane(lane);
+        if name == "main" { String::new() } else { format!("{name}: ") }
+    }
+
+    fn name(&self, state: musec_core::StateId) -> &'p str {
+        self.program.state(state).unwrap().name.as_str()
+    }
+
+    /// One input to a machine that has one command at a time.
+    fn advance(&mut self, now: CTime, input: Advance<'_>) -> Step {
+        self.sent.clear();
+        match self.input(now, input) {
+            Progress::Waits => {
+                let [next] = self.sent.as_slice() else { panic!("{:?}", self.sent) };
+                Step::Command(next.clone())
+            }
+            Progress::Done => Step::Done,
+            Progress::Failed(failure) => Step::Failed(failure),
+        }
+    }
+
+    /// The token of the one command that is out.
+    fn token(&self) -> Token {
+        let [next] = self.sent.as_slice() else { panic!("{:?}", self.sent) };
+        next.token
     }
 
     fn start(&mut self) -> Step {
@@ -137,7 +209,12 @@ impl<'p> Walk<'p> {
     }
 
     fn replied(&mut self, reply: &Reply) -> Step {
-        self.advance(CTime::ZERO, Advance::Replied(reply))
+        self.replied_at(CTime::ZERO, reply)
+    }
+
+    fn replied_at(&mut self, now: CTime, reply: &Reply) -> Step {
+        let token = self.token();
+        self.advance(now, Advance::Replied(token, reply))
     }
 
     /// From the start to the end; every command goes well.

@@ -30,6 +30,8 @@ pub(crate) enum Fate {
     Hang,
     /// It answers a command that was not sent.
     Lie,
+    /// It answers twice.
+    Twice,
     /// Its process starts and never says hello.
     NeverConnect,
     /// The launcher cannot start it.
@@ -81,6 +83,10 @@ pub(crate) struct World {
     future: BTreeMap<(CTime, u64), Input>,
     scheduled: u64,
     frozen: BTreeSet<LaunchId>,
+    /// When each lane has answered all that was sent to it: it does one command after another.
+    busy: BTreeMap<(LaunchId, Vec<u32>), CTime>,
+    /// Where the reply to a command is in the future; `None` if none will come.
+    answers: BTreeMap<(LaunchId, CommandId), Option<(CTime, u64)>>,
     status: Option<RunStatus>,
 }
 
@@ -111,6 +117,8 @@ impl World {
             future: BTreeMap::new(),
             scheduled: 0,
             frozen: BTreeSet::new(),
+            busy: BTreeMap::new(),
+            answers: BTreeMap::new(),
             status: None,
             options,
         };
@@ -223,9 +231,20 @@ impl World {
             return;
         }
         let fate = (self.options.fate)(launch.0, command.id.0);
+        if let Action::Cancel(target) = command.action {
+            self.answer(launch, command, command.id, Outcome::Ok);
+            self.cancel(launch, target);
+            return;
+        }
         if command.action == Action::Quit {
-            self.answer(launch, command.id, Outcome::Ok);
-            let later = self.later(1_000);
+            // What is still out is answered first.
+            let out = self.answers.keys().filter(|(of, _)| *of == launch).map(|(_, id)| *id);
+            for target in out.collect::<Vec<_>>() {
+                self.cancel(launch, target);
+            }
+            self.answer(launch, command, command.id, Outcome::Ok);
+            let busy = self.busy.get(&(launch, Vec::new())).copied().unwrap_or_default();
+            let later = self.later(1_000).max(busy.after(Duration::from_millis(1)));
             self.at(later, Input::Closed { launch, at: later, why: Closed::Lost("closed".into()) });
             return;
         }
@@ -233,25 +252,58 @@ impl World {
             Fate::Live | Fate::NeverConnect | Fate::Refuse => {
                 let ran = matches!(command.action, Action::Run(_));
                 let outcome = if ran { Outcome::Exited(0) } else { Outcome::Ok };
-                self.answer(launch, command.id, outcome);
+                self.answer(launch, command, command.id, outcome);
             }
-            Fate::Exit(code) => self.answer(launch, command.id, Outcome::Exited(code)),
-            Fate::Lie => self.answer(launch, CommandId(command.id.0 + 40), Outcome::Ok),
+            Fate::Exit(code) => self.answer(launch, command, command.id, Outcome::Exited(code)),
+            Fate::Lie => self.answer(launch, command, CommandId(1 << 40), Outcome::Ok),
+            Fate::Twice => {
+                self.answer(launch, command, command.id, Outcome::Ok);
+                self.answer(launch, command, command.id, Outcome::Ok);
+            }
             Fate::Die => {
                 let at = self.later(1);
                 self.at(at, Input::Closed { launch, at, why: Closed::Lost("reset".into()) });
                 self.exit(launch, "killed by signal 9");
             }
-            Fate::Hang => {}
+            Fate::Hang => {
+                self.answers.insert((launch, command.id), None);
+            }
             Fate::Freeze => {
                 self.frozen.insert(launch);
             }
         }
     }
 
-    fn answer(&mut self, launch: LaunchId, id: CommandId, outcome: Outcome) {
-        let t3 = self.later(self.options.jitter_ms);
-        self.at(t3, Input::Replied { launch, t3, reply: Box::new(reply(id, outcome)) });
+    /// A command that has no reply yet is answered soon, as cancelled.
+    fn cancel(&mut self, launch: LaunchId, target: CommandId) {
+        match self.answers.remove(&(launch, target)) {
+            Some(Some(key)) if self.future.remove(&key).is_none() => return,
+            Some(_) => {}
+            None => return,
+        }
+        let t3 = self.later(20);
+        self.answer_at(t3, launch, target, Outcome::Cancelled);
+    }
+
+    /// An answer by the lane of a command, when all that was sent to it before is answered.
+    fn answer(&mut self, launch: LaunchId, command: &Command, id: CommandId, outcome: Outcome) {
+        let later = self.later(self.options.jitter_ms);
+        let t3 = match command.action {
+            Action::Cancel(_) => later,
+            _ => {
+                let jitter = later.since(self.now);
+                let busy = self.busy.entry((launch, command.lane.clone())).or_default();
+                *busy = (*busy).max(self.now).after(Duration::from_nanos(jitter));
+                *busy
+            }
+        };
+        self.answer_at(t3, launch, id, outcome);
+    }
+
+    fn answer_at(&mut self, t3: CTime, launch: LaunchId, id: CommandId, outcome: Outcome) {
+        let reply = reply(id, outcome);
+        self.at(t3, Input::Replied { launch, t3, reply: Box::new(reply) });
+        self.answers.insert((launch, id), Some((t3, self.scheduled)));
     }
 
     fn pulse(&mut self, launch: LaunchId) {

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use musec_analysis::RunLiveness;
-use musec_coordinator::{Finished, Run, RunError, RunSetup};
+use musec_coordinator::{Finished, LaunchBy, Run, RunError, RunSetup};
 use musec_core::{ByteItems, Map};
 use musec_trace::RunStatus;
 
@@ -117,6 +117,8 @@ fn setup(places: &Places, args: &MapArgs, items: ByteItems) -> Result<RunSetup, 
         job_folder: folder,
         runs: places.runs.clone(),
         worker_program: std::env::current_exe().map_err(CliError::NoProgram)?,
+        launch_by: LaunchBy::Local,
+        is_recorded: true,
         listen: args.listen,
         options_json: options.to_string(),
         version: env!("CARGO_PKG_VERSION").into(),

@@ -4,12 +4,12 @@
 mod later;
 mod reference;
 mod schema;
+mod steps;
 mod table;
 
 pub(super) use later::LATER;
 pub use reference::reference_markdown;
 pub use schema::json_schema;
-pub(super) use table::KEYS;
 
 /// Tables of a job file, by what keys they have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Place {
 
     /// The keys that are known here.
     pub(super) fn keys(self) -> impl Iterator<Item = &'static Key> {
-        KEYS.iter().filter(move |key| key.places.contains(&self))
+        all().filter(move |key| key.places.contains(&self))
     }
 
     /// Their names.
@@ -125,6 +125,8 @@ pub(super) enum Takes {
     Results,
     /// Tables of [`Place::Step`].
     Steps,
+    /// A table with names, and tables of [`Place::Step`] for each.
+    Lanes,
     /// The table of [`Place::Job`].
     Job,
     /// Tables of [`Place::Wave`].
@@ -139,9 +141,14 @@ pub(super) struct Later {
     pub is_action: bool,
 }
 
+/// Every key of this version.
+pub(super) fn all() -> impl Iterator<Item = &'static Key> {
+    table::KEYS.iter().chain(steps::KEYS)
+}
+
 /// The actions of steps.
 pub(super) fn actions() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().filter(|key| key.role == Role::Action).map(|key| key.name)
+    all().filter(|key| key.role == Role::Action).map(|key| key.name)
 }
 
 /// Whether a later version brings this action.

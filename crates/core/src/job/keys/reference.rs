@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{KEYS, Key, Place, Role, Takes};
+use super::{Key, Place, Role, Takes, all};
 
 /// The reference page, as Markdown: every key with its type, default and a whole job file as an
 /// example, from the table of keys that the parser uses.
@@ -37,7 +37,7 @@ pub fn reference_markdown() -> String {
         if !text.is_empty() {
             write!(page, "\n{text}\n").ok();
         }
-        for key in KEYS.iter().filter(belongs) {
+        for key in all().filter(belongs) {
             describe(&mut page, key);
         }
     }
@@ -88,6 +88,7 @@ fn in_words(takes: Takes) -> String {
         Takes::Items => "a glob, an expression in `{{ }}`, or a table".to_owned(),
         Takes::Results => "a folder, a table, or a list of these".to_owned(),
         Takes::Steps => "steps: `[[…]]` tables, or a list of inline tables".to_owned(),
+        Takes::Lanes => "a table: names, each with a list of steps".to_owned(),
         Takes::Job => "a table".to_owned(),
         Takes::Waves => "tables".to_owned(),
     }

@@ -123,15 +123,22 @@ fn kind(takes: Takes) -> Json {
             let rule = json!({ "anyOf": [text(), reference(Place::Results)] });
             json!({ "anyOf": [rule.clone(), { "type": "array", "items": rule }] })
         }
-        Takes::Steps => json!({
-            "anyOf": [
-                { "type": "array", "minItems": 1, "items": reference(Place::Step) },
-                reference(Place::Step),
-            ],
+        Takes::Steps => steps(),
+        Takes::Lanes => json!({
+            "type": "object", "minProperties": 1, "additionalProperties": steps(),
         }),
         Takes::Job => reference(Place::Job),
         Takes::Waves => {
             json!({ "type": "array", "minItems": 1, "items": reference(Place::Wave) })
         }
     }
+}
+
+fn steps() -> Json {
+    json!({
+        "anyOf": [
+            { "type": "array", "minItems": 1, "items": reference(Place::Step) },
+            reference(Place::Step),
+        ],
+    })
 }

@@ -1,0 +1,312 @@
+//! One lane of a machine: a cursor on the graph, with its loops, limits, guards and last reply.
+//!
+//! In: the start, a reply, a deadline. Out: whether it waits, has ended, or failed. Invariants: it
+//! waits for a reply only while a command of it is out; a failure first lets its pipelined list run
+//! dry, then goes to the innermost handler.
+//!
+//! ```text
+//!           walk                      reply
+//!   Ready ───┬─► Waiting ──────────────────────► (walk)
+//!            ├─► Listing  (window full) ─half is back─► (walk)
+//!            ├─► Draining (end of list, or failed) ─all are back─► (walk, or handler)
+//!            ├─► Joining  (its lanes are at it) ─all have ended─► (walk, or handler)
+//!            └─► Ended
+//!   Waiting, Listing, Draining, Joining ─cancelled─► Stopping ─all are back─► Ended
+//! ```
+
+use musec_protocol::Reply;
+use musec_trace::{CTime, Cause, StateId};
+
+use crate::machine::bindings::Last;
+use crate::machine::frame::Frame;
+use crate::machine::lanes::Join;
+use crate::machine::list::List;
+use crate::machine::position::Position;
+use crate::machine::walk::Walked;
+use crate::machine::{Blame, Effect, StepFailure, Token, Turn, node_of};
+use crate::program::Wave;
+use crate::program::node::{LaneNo, NodeId};
+use crate::template::Value;
+
+/// A cursor.
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
+    pub(super) no: LaneNo,
+    pub(super) phase: Phase,
+    pub(super) node: NodeId,
+    pub(super) position: Position,
+    /// What it is in, innermost last.
+    pub(super) frames: Vec<Frame>,
+    /// Values of loop names, by slot.
+    pub(super) slots: Vec<Value>,
+    pub(super) last: Option<Last>,
+    /// The pipelined list that it is in.
+    pub(super) list: Option<Box<List>>,
+    /// The lanes that it has begun and waits for.
+    pub(super) join: Option<Box<Join>>,
+}
+
+/// What a lane waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// To be started.
+    Ready,
+    /// The reply to its one command.
+    Waiting,
+    /// Replies of a pipelined list that has more commands.
+    Listing,
+    /// The last replies of a pipelined list.
+    Draining,
+    /// The lanes that it has begun.
+    Joining,
+    /// So many replies and lanes; then it ends, because it was cancelled.
+    Stopping(u32),
+    /// Nothing: it is done, failed or stopped.
+    Ended,
+}
+
+/// Why a step failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The step.
+    pub node: NodeId,
+    pub error: String,
+    pub blamed: Option<Blame>,
+}
+
+/// Where a lane is after an input.
+pub(super) enum Rest {
+    Waits,
+    /// Lanes begin where it stands.
+    Forks,
+    Done,
+    Failed(Fault),
+    Cancelled,
+}
+
+impl Fault {
+    pub(super) fn into_failure(self, wave: &Wave) -> StepFailure {
+        let Self { node, error, blamed } = self;
+        let node = node_of(wave, node);
+        StepFailure { state: node.state, name: node.name.clone(), error, blamed }
+    }
+}
+
+impl Lane {
+    /// A lane at a node; its loops have no names yet.
+    pub(super) fn at(no: LaneNo, node: NodeId) -> Self {
+        Self {
+            no,
+            phase: Phase::Ready,
+            node,
+            position: Position::default(),
+            frames: Vec::new(),
+            slots: Vec::new(),
+            last: None,
+            list: None,
+            join: None,
+        }
+    }
+
+    pub(super) const fn state(&self) -> Option<StateId> {
+        self.position.state()
+    }
+
+    /// The start.
+    pub(super) fn start(&mut self, turn: &mut Turn<'_>) -> Rest {
+        assert_eq!(self.phase, Phase::Ready, "a lane is started once");
+        turn.cause = Cause::Start;
+        self.go_on(turn, Ok(self.node))
+    }
+
+    /// The reply to a command that it sent.
+    pub(super) fn replied(&mut self, turn: &mut Turn<'_>, token: Token, reply: &Reply) -> Rest {
+        if let Phase::Stopping(owed) = self.phase {
+            return self.stop_if_over(turn, owed - 1);
+        }
+        let is_moot = self.list.as_ref().is_some_and(|list| list.is_cancelled);
+        let verdict = if is_moot { Ok(token.node) } else { self.judge(turn, token, reply) };
+        match self.phase {
+            Phase::Waiting => self.go_on(turn, verdict),
+            Phase::Listing | Phase::Draining => self.replied_in_list(turn, token, verdict.err()),
+            Phase::Ready | Phase::Joining | Phase::Stopping(_) | Phase::Ended => {
+                panic!("a reply to a lane that is {:?}", self.phase)
+            }
+        }
+    }
+
+    /// Whether it is still to be started.
+    pub(super) fn is_ready(&self) -> bool {
+        self.phase == Phase::Ready
+    }
+
+    /// Whether it may still go on by itself.
+    pub(super) const fn is_going(&self) -> bool {
+        match self.phase {
+            Phase::Ready | Phase::Waiting | Phase::Listing | Phase::Draining | Phase::Joining => {
+                true
+            }
+            Phase::Stopping(_) | Phase::Ended => false,
+        }
+    }
+
+    /// Cancels it; so many of its lanes have not ended yet. Whether it has ended with that.
+    pub(super) fn cancel(&mut self, turn: &mut Turn<'_>, lanes: u32) -> bool {
+        let commands = match self.phase {
+            Phase::Waiting => 1,
+            Phase::Listing | Phase::Draining => self.list.as_ref().map_or(0, |list| list.len()),
+            Phase::Ready | Phase::Joining | Phase::Stopping(_) | Phase::Ended => 0,
+        };
+        if commands > 0 {
+            turn.out.push(Effect::Cancel(self.no));
+        }
+        self.list = None;
+        matches!(self.stop_if_over(turn, commands + lanes), Rest::Cancelled)
+    }
+
+    /// Goes on with being cancelled; so much is still owed to it.
+    fn stop_if_over(&mut self, turn: &mut Turn<'_>, owed: u32) -> Rest {
+        self.phase = Phase::Stopping(owed);
+        if owed > 0 {
+            return Rest::Waits;
+        }
+        self.end(Cause::Cancelled, turn.out);
+        Rest::Cancelled
+    }
+
+    /// All lanes that it began have ended; `last` is the reply that counts as its own last one.
+    pub(super) fn joined(
+        &mut self,
+        turn: &mut Turn<'_>,
+        verdict: Result<NodeId, Fault>,
+        last: Option<Last>,
+    ) -> Rest {
+        if matches!(self.phase, Phase::Stopping(_)) {
+            return self.stop_if_over(turn, 0);
+        }
+        self.last = last.or_else(|| self.last.take());
+        turn.cause = Cause::Done;
+        self.go_on(turn, verdict)
+    }
+
+    /// The first command that fails makes the list fail; the others are cancelled. A step that
+    /// could not be taken fails it too, unless one that was sent before does so yet.
+    fn replied_in_list(&mut self, turn: &mut Turn<'_>, token: Token, fault: Option<Fault>) -> Rest {
+        let list = self.list.as_deref_mut().expect("a listing lane has its list");
+        list.replied(token.bytes);
+        if let Some(fault) = fault {
+            self.fail_list(turn, fault);
+        }
+        self.go_on_in_list(turn)
+    }
+
+    /// Fails the list, if it has not failed by a reply: what is in flight is cancelled.
+    fn fail_list(&mut self, turn: &mut Turn<'_>, fault: Fault) {
+        let list = self.list.as_deref_mut().expect("a listing lane has its list");
+        if std::mem::replace(&mut list.is_cancelled, true) {
+            return;
+        }
+        list.fault = Some(fault);
+        if !list.is_empty() {
+            turn.out.push(Effect::Cancel(self.no));
+        }
+        self.phase = Phase::Draining;
+    }
+
+    fn go_on_in_list(&mut self, turn: &mut Turn<'_>) -> Rest {
+        let list = self.list.as_deref_mut().expect("a listing lane has its list");
+        let is_due = match self.phase {
+            Phase::Draining => list.is_empty(),
+            Phase::Ready
+            | Phase::Waiting
+            | Phase::Listing
+            | Phase::Joining
+            | Phase::Stopping(_)
+            | Phase::Ended => list.wants_more(),
+        };
+        if !is_due {
+            return Rest::Waits;
+        }
+        let next = list.fault.take().map_or(Ok(self.node), Err);
+        self.go_on(turn, next)
+    }
+
+    /// Until when (C) its pipelined list, or its lanes, may take: the steps around them have a time
+    /// limit, which commands that stand in a queue cannot keep by themselves.
+    pub(super) fn deadline(&self) -> Option<CTime> {
+        let is_open = match self.phase {
+            Phase::Listing | Phase::Draining => {
+                self.list.as_ref().is_some_and(|list| list.is_open())
+            }
+            Phase::Joining => self.join.as_ref().is_some_and(|join| join.is_open()),
+            Phase::Ready | Phase::Waiting | Phase::Stopping(_) | Phase::Ended => false,
+        };
+        if is_open { self.tightest_limit().map(|limit| limit.until) } else { None }
+    }
+
+    /// Why it fails now: the time of the steps around it is over.
+    pub(super) fn fault_of_limit(&self, turn: &Turn<'_>) -> Option<Fault> {
+        self.deadline().filter(|deadline| *deadline <= turn.now)?;
+        let limit = self.tightest_limit()?;
+        Some(Fault { node: limit.node, error: limit.in_words(turn.wave), blamed: None })
+    }
+
+    /// Fails its pipelined list.
+    pub(super) fn fail_by_limit(&mut self, turn: &mut Turn<'_>, fault: Fault) -> Rest {
+        self.fail_list(turn, fault);
+        Rest::Waits
+    }
+
+    /// Goes on at a node, or fails.
+    fn go_on(&mut self, turn: &mut Turn<'_>, mut next: Result<NodeId, Fault>) -> Rest {
+        loop {
+            let walked = next.and_then(|node| {
+                self.node = node;
+                self.walk(turn)
+            });
+            let fault = match walked {
+                Ok(Walked::Waits) => return Rest::Waits,
+                Ok(Walked::Forks) => {
+                    self.phase = Phase::Joining;
+                    return Rest::Forks;
+                }
+                Ok(Walked::Done) => {
+                    self.end(Cause::Done, turn.out);
+                    return Rest::Done;
+                }
+                Err(fault) => fault,
+            };
+            if let Some(list) = self.list.as_deref_mut().filter(|list| !list.is_empty()) {
+                list.fault = Some(fault);
+                self.phase = Phase::Draining;
+                return Rest::Waits;
+            }
+            self.list = None;
+            let Some(handler) = self.catch() else {
+                self.end(Cause::Failed, turn.out);
+                return Rest::Failed(fault);
+            };
+            turn.cause = Cause::Failed;
+            next = Ok(handler);
+        }
+    }
+
+    /// Ends it; leaves its state, if it is in one.
+    pub(super) fn end(&mut self, cause: Cause, out: &mut Vec<Effect>) {
+        self.phase = Phase::Ended;
+        (self.list, self.join) = (None, None);
+        if self.state().is_some() {
+            self.change(None, cause, out);
+        }
+    }
+
+    /// Changes the state, which records it; loops have not come round since.
+    pub(super) fn change(&mut self, to: Option<StateId>, cause: Cause, out: &mut Vec<Effect>) {
+        self.position.change(self.no, to, cause, out);
+        for frame in &mut self.frames {
+            if let Frame::Loop(frame) = frame {
+                frame.came_round = false;
+            }
+        }
+    }
+}
