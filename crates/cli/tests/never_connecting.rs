@@ -69,7 +69,7 @@ fn lossy(job: &str) -> Lossy {
     let script = LAUNCHER
         .replace("MARK", place.mark())
         .replace("MUSEC \"", &format!("{MUSEC} \""))
-        .replace("PLACE", &place.path("").display().to_string().trim_end_matches('/'))
+        .replace("PLACE", place.path("").display().to_string().trim_end_matches('/'))
         .replace("PORT", &listen.port().to_string());
     fs::write(&launcher, script).expect("written");
     fs::set_permissions(&launcher, PermissionsExt::from_mode(0o755)).expect("executable");

@@ -79,7 +79,7 @@ pub enum RunError {
         objects: PathBuf,
         /// What went wrong.
         #[source]
-        source: StoreError,
+        source: Box<StoreError>,
     },
     /// The journal, or the file of outputs, could not be written on; what was recorded before is
     /// kept.

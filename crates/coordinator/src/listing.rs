@@ -1,9 +1,9 @@
 //! A folder's files as the keys of a store.
 //!
-//! In: a folder, and a glob. Out: the keys that match, sorted by bytes; and the names that match and
-//! can be no key (bytes that are no UTF-8, control characters), which affect nobody else. Links are
-//! followed, but not in a circle. (The store's own listing ends at the first such name, and leaves
-//! out files whose names end like `#1`, as unfinished uploads have.)
+//! In: a folder, and a glob. Out: the keys that match, sorted by bytes; and the names that match
+//! and can be no key (bytes that are no UTF-8, control characters), which affect nobody else. Links
+//! are followed, but not in a circle. (The store's own listing ends at the first such name, and
+//! leaves out files whose names end like `#1`, as unfinished uploads have.)
 
 use std::ffi::OsStr;
 use std::fs;

@@ -290,7 +290,8 @@ impl Run {
         let bringing = bring(&self.stores.store, &program.results, &self.setup.job_folder);
         let results = tokio::select! {
             results = bringing => results.map_err(|source| {
-                RunError::Results { objects: self.stores.store.path().to_owned(), source }
+                let objects = self.stores.store.path().to_owned();
+                RunError::Results { objects, source: Box::new(source) }
             })?,
             _ = signals.next() => {
                 let objects = self.stores.store.path().to_owned();
@@ -326,7 +327,7 @@ impl Run {
             }
         };
         let scratch = local.scratch_root.clone();
-        let started = Local::start(local, spawned, events);
+        let started = Local::start(&local, spawned, events);
         started.map(Launcher::Local).map_err(|source| RunError::Launcher { scratch, source })
     }
 

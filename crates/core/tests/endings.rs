@@ -1,5 +1,5 @@
-//! Nothing in any order of events can hang a run: whatever a fleet was told, in whatever order, with
-//! whatever lost or told twice, once it is told nothing more its deadlines alone end the run.
+//! Nothing in any order of events can hang a run: whatever a fleet was told, in whatever order,
+//! with whatever lost or told twice, once it is told nothing more its deadlines alone end the run.
 //!
 //! What happens is drawn from a seed: what would follow from what the fleet decided, at any later
 //! instant, never, or again and again; and things that follow from nothing. The one input that is
@@ -23,8 +23,8 @@ use proptest::prelude::*;
 use wire::{hello, reply};
 
 /// Jobs with everything that waits: queues, waves after waves, items that come one by one, branches
-/// for failures, limits of steps and attempts, and none at all.
-const JOBS: [&str; 4] = [
+/// for failures, limits of steps and attempts, and none at all, pipelined lists, lanes and races.
+const JOBS: [&str; 5] = [
     "[job]\nworkers = 3\nconnect_timeout = \"10s\"\n[[step]]\nrun = \"true\"\n\
      [[step]]\nsleep = \"1h\"\n",
     "[job]\nworkers = 4\nat_once = 2\nconnect_timeout = \"10s\"\nitems = { range = \"7\" }\n\
@@ -39,6 +39,11 @@ const JOBS: [&str; 4] = [
      [[wave.step]]\nwhile = \"true\"\ndo = [{ run = \"again\" }, { break_if = \"index\" }]\n\
      [[wave]]\nname = \"other\"\nworkers = 2\nconnect_timeout = \"10s\"\n\
      [[wave.step]]\necho = \"x\"\n",
+    "[job]\nworkers = 2\nconnect_timeout = \"10s\"\n\
+     [[step]]\npipelined = true\ndo = [{ run = \"a\" }, { sleep = \"1h\" }, { run = \"b\" }]\n\
+     on_error = [{ run = \"mend\" }]\n\
+     [[step]]\nparallel = { a = [{ run = \"l\" }, { run = \"m\" }], b = [{ sleep = \"1h\" }] }\n\
+     [[step]]\nparallel = { a = [{ run = \"x\" }], b = [{ run = \"y\" }] }\nfirst = true\n",
 ];
 
 /// The longest that one attempt can last when nothing is heard of it: it never connects, or stands

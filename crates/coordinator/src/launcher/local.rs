@@ -62,13 +62,13 @@ pub(crate) type Spawned = (LaunchId, io::Result<(Child, OwnedFd)>);
 impl Local {
     /// Starts the guard and the spawning thread.
     pub(crate) fn start(
-        setup: LocalSetup,
+        setup: &LocalSetup,
         spawned: mpsc::UnboundedSender<Spawned>,
         events: mpsc::UnboundedSender<LauncherEvent>,
     ) -> io::Result<Self> {
         socket_path_fits(&guard::socket(&setup.scratch_root))?;
         make_private_folder(&setup.scratch_root)?;
-        Self::start_within(&setup, spawned, events)
+        Self::start_within(setup, spawned, events)
             .inspect_err(|_| remove_leftovers(&setup.scratch_root))
     }
 
@@ -275,6 +275,9 @@ fn last_words(log: &Path, pid: u32) -> Option<String> {
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with {code}"),
+        (None, Some(9)) => {
+            "killed by signal 9, which is also how a process ends when memory runs out".into()
+        }
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => status.to_string(),
     }

@@ -150,13 +150,6 @@ impl Fleet {
         attempt.state = state;
     }
 
-    pub(super) fn accepted(&mut self, now: CTime, launch: LaunchId, at: CTime, engine_id: String) {
-        if let Some(attempt) = self.attempt_mut(launch) {
-            attempt.engine_id = Some(engine_id.clone());
-        }
-        self.record(now, Event::Accepted { launch, accepted: at, engine_id });
-    }
-
     pub(super) fn not_launched(&mut self, now: CTime, launch: LaunchId, error: String) {
         if self.state_of(launch) != Some(AttemptState::Requested) {
             return;
@@ -302,16 +295,7 @@ impl Fleet {
         match (timer, state) {
             (Timer::Connect, AttemptState::Requested) => {
                 self.fired(now, launch, timer);
-                let limit = self.limit_of(launch);
-                let engine_id = self.attempt(launch).and_then(|attempt| attempt.engine_id.as_ref());
-                let known = engine_id.map_or_else(
-                    || "and the launcher has not said that it started".to_owned(),
-                    |id| format!("though the launcher started it as {id}"),
-                );
-                let error = format!(
-                    "it never connected within {limit:?}, {known}; see workers.log in the run's \
-                     folder, or raise connect_timeout"
-                );
+                let error = self.why_not_connected(launch);
                 self.fail(now, launch, "connect", error);
                 self.outputs.push_back(Output::Stop(launch));
                 let outcome = AttemptOutcome::NeverConnected;
@@ -499,11 +483,6 @@ impl Fleet {
 
     pub(super) fn state_of(&self, launch: LaunchId) -> Option<AttemptState> {
         self.attempt(launch).map(|attempt| attempt.state.clone())
-    }
-
-    fn limit_of(&self, launch: LaunchId) -> Duration {
-        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
-        wave.map_or(Duration::ZERO, |wave| wave.connect_timeout)
     }
 
     /// The time limit of an attempt, from its hello.
