@@ -143,6 +143,21 @@ fn long_outputs_are_printed_whole() {
 }
 
 #[test]
+fn without_a_place_for_scratch_folders_that_is_told_and_nothing_else() {
+    let place = place();
+    let mut command = place.musec(&["map", "--", "echo {in}"]);
+    command.env("TMPDIR", "/nowhere").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut musec = place.watch(command.stderr(Stdio::piped()));
+    musec.stdin().write_all(b"1\n").expect("written");
+    let output = musec.output();
+    assert_code(&output, 3);
+    let told = text(&output.stderr);
+    assert!(told.contains("cannot start the local launcher in /nowhere/musec-"), "{told}");
+    assert!(!told.contains("journal"), "{told}");
+    assert!(names(&place.path(".musec/runs")).is_empty(), "nothing was launched");
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_the_run_quietly() {
     let place = place();
     let mut command = place.musec(&["map", "-j2", "--", "echo {in}; sleep 0.05"]);
