@@ -1,13 +1,16 @@
 //! Writing: records are encoded where they arise, and handed in chunks to a thread that writes.
 //!
 //! The queue to that thread is bounded. When it is full the caller waits, and how often and how
-//! long is counted, so that a slow disk shows in the report and never as lost records.
+//! long is counted, so that a slow disk shows in the report and never as lost records. A disk that
+//! takes nothing at all for [`DISK_TIME_MAX`] has failed: nobody waits for it any longer.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,6 +26,13 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks on their way to the disk: with the chunk's size this bounds memory to 16 MiB.
 const CHUNKS_MAX: usize = 64;
 
+/// How long a disk may take nothing: longer than any goes on being of use, and than workers wait
+/// for a coordinator that is held up.
+const DISK_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Time between two tries to hand over a chunk while the queue is full.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// A journal being written. Dropping it without [`Journal::close`] still writes what was recorded,
 /// but tells nobody whether that worked.
 #[derive(Debug)]
@@ -32,9 +42,31 @@ pub struct Journal {
     chunk_records: u64,
     queue: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
-    failure: Arc<Mutex<Option<WriteFailure>>>,
+    /// Nothing more comes from here once the writer has ended.
+    ended: Receiver<()>,
+    disk_time_max: Duration,
+    state: Arc<Mutex<State>>,
     clock: CClock,
     waits: JournalWaits,
+}
+
+/// What the writer has done.
+#[derive(Debug)]
+struct State {
+    records: u64,
+    bytes: u64,
+    failure: Option<WriteFailure>,
+}
+
+impl State {
+    fn fail(&mut self, source: io::Error) {
+        let (records, bytes) = (self.records, self.bytes);
+        self.failure.get_or_insert(WriteFailure { source, records, bytes });
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How often recording had to wait for the disk.
@@ -79,18 +111,28 @@ impl Journal {
         let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
         file.lock()?;
         file.write_all(&file_header())?;
+        Self::over(file, clock, DISK_TIME_MAX)
+    }
+
+    /// A journal in a file that has its header.
+    fn over(file: File, clock: CClock, disk_time_max: Duration) -> io::Result<Self> {
         let (queue, jobs) = sync_channel(CHUNKS_MAX);
-        let failure = Arc::new(Mutex::new(None));
-        let theirs = Arc::clone(&failure);
-        let writer = std::thread::Builder::new()
-            .name("journal".into())
-            .spawn(move || write_all(Writer::new(file), &jobs, &theirs))?;
+        let (end, ended) = channel();
+        let state = State { records: 0, bytes: FILE_HEADER_BYTES as u64, failure: None };
+        let state = Arc::new(Mutex::new(state));
+        let theirs = Arc::clone(&state);
+        let writer = std::thread::Builder::new().name("journal".into()).spawn(move || {
+            write_all(file, &jobs, &theirs);
+            drop(end);
+        })?;
         Ok(Self {
             chunk: Vec::with_capacity(CHUNK_BYTES),
             chunk_records: 0,
             queue: Some(queue),
             writer: Some(writer),
-            failure,
+            ended,
+            disk_time_max,
+            state,
             clock,
             waits: JournalWaits::default(),
         })
@@ -123,16 +165,30 @@ impl Journal {
 
     fn send(&mut self, job: Job) {
         let Some(queue) = &self.queue else { return };
-        match queue.try_send(job) {
-            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
-            Err(TrySendError::Full(job)) => {
-                let from = self.clock.now();
-                // Only a dead writer refuses, and that has left its reason in `failure`.
-                drop(queue.send(job));
-                self.waits.count += 1;
-                self.waits.total_ns += self.clock.now().since(from);
+        // Only a dead writer refuses, and that has left its reason in `state`.
+        let Err(TrySendError::Full(mut job)) = queue.try_send(job) else { return };
+        let from = self.clock.now();
+        loop {
+            std::thread::sleep(PAUSE);
+            match queue.try_send(job) {
+                Ok(()) | Err(TrySendError::Disconnected(_)) => break,
+                Err(TrySendError::Full(same)) => job = same,
+            }
+            if u128::from(self.clock.now().since(from)) > self.disk_time_max.as_nanos() {
+                self.give_up();
+                break;
             }
         }
+        self.waits.count += 1;
+        self.waits.total_ns += self.clock.now().since(from);
+    }
+
+    /// Waits no longer for the disk. What it may still take stays whole: nothing follows it.
+    fn give_up(&mut self) {
+        let text = format!("the disk took nothing for {:?}", self.disk_time_max);
+        lock(&self.state).fail(io::Error::new(io::ErrorKind::TimedOut, text));
+        self.queue = None;
+        self.writer = None;
     }
 
     /// Whether records are waiting for a flush.
@@ -150,7 +206,7 @@ impl Journal {
     /// The writer's error, once; after it nothing more is written.
     #[must_use]
     pub fn take_failure(&self) -> Option<WriteFailure> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.state).failure.take()
     }
 
     /// Writes and syncs the rest, and unlocks the file.
@@ -165,9 +221,17 @@ impl Journal {
     fn finish(&mut self) {
         self.sync();
         self.queue = None;
-        if let Some(writer) = self.writer.take() {
-            // A panic of the writer would have been an I/O error of its own; there is none to add.
-            drop(writer.join());
+        if self.writer.is_none() {
+            return;
+        }
+        match self.ended.recv_timeout(self.disk_time_max) {
+            Err(RecvTimeoutError::Timeout) => self.give_up(),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                let writer = self.writer.take();
+                // A panic of the writer would have been an I/O error of its own; there is none to
+                // add.
+                drop(writer.map(JoinHandle::join));
+            }
         }
     }
 }
@@ -182,64 +246,107 @@ impl Drop for Journal {
 
 /// The writer thread. After an error it goes on taking chunks, so that nobody waits for it, and
 /// writes none of them: a journal with a hole would be worse than one that ends.
-fn write_all(mut writer: Writer, jobs: &Receiver<Job>, failure: &Mutex<Option<WriteFailure>>) {
+fn write_all(mut file: File, jobs: &Receiver<Job>, state: &Mutex<State>) {
     let mut failed = false;
     while let Ok(job) = jobs.recv() {
         if failed {
             continue;
         }
         let done = match job {
-            Job::Write { chunk, records } => writer.write(&chunk, records),
-            Job::Sync => writer.file.sync_data(),
+            Job::Write { chunk, records } => write(&mut file, &chunk, records, state),
+            Job::Sync => file.sync_data(),
         };
         if let Err(source) = done {
             failed = true;
-            let Writer { records, bytes, .. } = writer;
-            let failed = WriteFailure { source, records, bytes };
-            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
+            let mut state = lock(state);
+            // The torn end is cut off; where it stays, readers know it for what it is.
+            drop(file.set_len(state.bytes));
+            state.fail(source);
         }
     }
 }
 
-/// The file, and what is in it.
-struct Writer {
-    file: File,
-    records: u64,
-    bytes: u64,
+/// Writes a chunk, and counts what is written of it.
+fn write(file: &mut File, chunk: &[u8], records: u64, state: &Mutex<State>) -> io::Result<()> {
+    let mut done = 0;
+    let result = loop {
+        match file.write(&chunk[done..]) {
+            Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+            Ok(bytes) => done += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Err(error),
+        }
+        if done == chunk.len() {
+            break Ok(());
+        }
+    };
+    let (records, bytes) = match &result {
+        Ok(()) => (records, chunk.len() as u64),
+        Err(_) => whole(&chunk[..done]),
+    };
+    let mut state = lock(state);
+    state.records += records;
+    state.bytes += bytes;
+    result
 }
 
-impl Writer {
-    const fn new(file: File) -> Self {
-        Self { file, records: 0, bytes: FILE_HEADER_BYTES as u64 }
+/// The whole entries at the beginning of what was written of a chunk, and their bytes.
+fn whole(mut written: &[u8]) -> (u64, u64) {
+    let (mut records, mut bytes) = (0, 0);
+    while let Some((header, after)) = written.split_at_checked(ENTRY_HEADER_BYTES) {
+        let length = usize::try_from(super::number(header, 0)).unwrap_or(usize::MAX);
+        let Some((_, rest)) = after.split_at_checked(length) else { break };
+        records += 1;
+        bytes += (ENTRY_HEADER_BYTES + length) as u64;
+        written = rest;
+    }
+    (records, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::{CTime, Event, RunStatus};
+
+    const RECORD: Record =
+        Record { at: CTime::ZERO, event: Event::RunEnded { status: RunStatus::Done } };
+
+    /// A file that takes what a pipe has room for, and then nothing, for as long as nobody reads.
+    fn stuck() -> (io::PipeReader, Journal) {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let file = File::from(OwnedFd::from(writer));
+        let limit = Duration::from_millis(100);
+        (reader, Journal::over(file, CClock::start(), limit).expect("a thread"))
     }
 
-    fn write(&mut self, chunk: &[u8], records: u64) -> io::Result<()> {
-        let mut done = 0;
-        while done < chunk.len() {
-            match self.file.write(&chunk[done..]) {
-                Ok(0) => return self.give_up(&chunk[..done], io::ErrorKind::WriteZero.into()),
-                Ok(bytes) => done += bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return self.give_up(&chunk[..done], error),
-            }
+    #[test]
+    fn a_disk_that_takes_nothing_is_given_up_and_holds_up_nobody_after_that() {
+        let (_reader, mut journal) = stuck();
+        let mut records = 0;
+        while journal.take_failure().is_none() {
+            journal.record(RECORD);
+            records += 1;
+            assert!(records < 10_000_000, "more than the queue holds");
         }
-        self.records += records;
-        self.bytes += chunk.len() as u64;
-        Ok(())
+        let begun = Instant::now();
+        for _ in 0..1_000_000 {
+            journal.record(RECORD);
+        }
+        journal.close().expect("told before");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     }
 
-    /// Counts the whole entries of what was written of a chunk, and cuts off the torn one.
-    fn give_up(&mut self, written: &[u8], error: io::Error) -> io::Result<()> {
-        let mut rest = written;
-        while let Some((header, after)) = rest.split_at_checked(ENTRY_HEADER_BYTES) {
-            let length = usize::try_from(super::number(header, 0)).unwrap_or(usize::MAX);
-            let Some((_, after)) = after.split_at_checked(length) else { break };
-            self.records += 1;
-            self.bytes += (ENTRY_HEADER_BYTES + length) as u64;
-            rest = after;
+    #[test]
+    fn a_disk_that_does_not_take_the_end_is_given_up_and_told() {
+        let (_reader, mut journal) = stuck();
+        for _ in 0..20_000 {
+            journal.record(RECORD);
         }
-        // Where it stays, readers know it for what it is.
-        drop(self.file.set_len(self.bytes));
-        Err(error)
+        let failure = journal.close().expect_err("a pipe has room for less");
+        assert_eq!(failure.source.kind(), io::ErrorKind::TimedOut);
+        assert!(failure.to_string().contains("took nothing for 100ms"), "{failure}");
     }
 }
