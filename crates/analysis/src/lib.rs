@@ -13,11 +13,13 @@ pub mod breakdown;
 pub mod clocks;
 pub mod fold;
 mod format;
+mod launches;
 mod quantile;
 pub mod report;
 
 pub use breakdown::{Account, AttemptAccount, Category, ConservationError};
 pub use fold::Trace;
 pub use format::{format_ns, format_seconds};
+pub use launches::{Launches, Share, round_trips};
 pub use quantile::{Quantiles, nearest_rank};
 pub use report::{Report, RunLiveness, RunRow, Show, report, run_row, show};

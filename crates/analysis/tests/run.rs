@@ -418,3 +418,31 @@ fn a_wave_says_who_was_last_and_which_item_was_longest() {
     assert_eq!(report.slowest_workers[0].worker, 2);
     assert_eq!(report.coordinator.expect("a sample").loop_lag_p99_ns, 400 * MS);
 }
+
+#[test]
+fn how_workers_came_is_told_by_growing_shares_and_strangers_to_hello_are_left_out() {
+    let mut log = Log::new(200, 3);
+    for launch in 0..2 {
+        log.request(5 * MS + launch * MS, launch);
+        let hello_at = 20 * MS + launch * 10 * MS;
+        log.join(launch, 10 * MS, hello_at, hello(4 * MS, true));
+        log.send(launch, 0, "run", hello_at, hello_at + MS);
+        let stamps = [5 * MS, 5 * MS, 6 * MS, 6 * MS];
+        log.reply(launch, hello_at + 4 * MS, reply(0, stamps, &[]));
+        log.end(launch, 50 * MS + launch * MS, 50 * MS, AttemptOutcome::Done);
+    }
+    log.request(9 * MS, 2);
+    let (trace, _) = log.account();
+    let launches = musec_analysis::Launches::of(&trace).expect("workers came");
+    assert_eq!(launches.connected, 2);
+    assert_eq!(launches.request_to_hello.p50_ns, u128::from(15 * MS));
+    assert_eq!(launches.request_to_hello.max_ns, u128::from(24 * MS));
+    assert_eq!(launches.start_to_hello.p50_ns, u128::from(4 * MS));
+    let half = launches.curve.iter().find(|share| share.percent == 50).expect("half");
+    assert_eq!((half.requested_ns, half.hello_ns, half.ended_ns), (0, 15 * MS, 45 * MS));
+    let all = launches.curve.last().expect("all");
+    assert_eq!((all.requested_ns, all.hello_ns, all.ended_ns), (MS, 25 * MS, 46 * MS));
+    let trips = musec_analysis::round_trips(&trace, "run").expect("commands");
+    assert_eq!((trips.count, trips.p50_ns), (2, u128::from(3 * MS)));
+    assert!(musec_analysis::round_trips(&trace, "put").is_none());
+}

@@ -307,6 +307,10 @@ pub(crate) struct BenchArgs {
 pub(crate) enum BenchCommand {
     /// CPU and memory of the coordinator, with scripted workers in another process
     Coordinator(BenchCoordinatorArgs),
+    /// Time and memory that local workers take, and a command of theirs
+    Launch(BenchLaunchArgs),
+    /// CPU that recording an event takes
+    Record(BenchRecordArgs),
     /// Scripted workers, for `bench coordinator`: tickets on standard input
     #[command(hide = true)]
     Scripted { workers: u32 },
@@ -341,6 +345,33 @@ pub(crate) struct BenchCoordinatorArgs {
     /// Measure this many times, the floor each time too; figures are medians
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: u32,
+    /// How to print the figures
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  musec bench record --events 1000000 --rounds 9")]
+pub(crate) struct BenchRecordArgs {
+    /// Events of each round; a command has four
+    #[arg(long, value_name = "N", default_value_t = 400_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) events: u64,
+    /// Measure this many times; figures are medians
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: u32,
+    /// How to print the figures
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Exec to hello is measured from outside: from the request for the process, before it is made,\nto the coordinator's having read the hello. `run` is measured from sending the command to having\nread its reply; its floor is /bin/true started and awaited with nothing else done.\n\nExample:\n  musec bench launch --workers 1000 --format json"
+)]
+pub(crate) struct BenchLaunchArgs {
+    /// Workers that are wanted at once; figures of one worker come from a run with one at a time
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) workers: u32,
     /// How to print the figures
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

@@ -30,6 +30,11 @@ pub const ITEMS_TEXT_BYTES_MAX: usize = 1 << 24;
 /// coordinator, which serves all workers.
 pub const EXPRESSION_FUEL: u64 = 100_000;
 
+/// What all evaluations of a machine's steps may cost between two commands, in the same unit: fifty
+/// of the costliest ones. Without it [`STEPS_WITHOUT_COMMAND_MAX`] of those would stall the loop
+/// for a minute.
+pub const FUEL_WITHOUT_COMMAND: u64 = 50 * EXPRESSION_FUEL;
+
 /// Longest expression, in bytes: far above what people write, and it bounds the depth of
 /// minijinja's recursion, which long chains of operators would drive to the end of the stack.
 pub const EXPRESSION_BYTES_MAX: usize = 4096;

@@ -240,6 +240,9 @@ fn tail_from_wire(tail: Option<wire::Tail>) -> Result<Tail, ProtocolError> {
     if tail.text.len() > OUTPUT_TAIL_BYTES_MAX {
         return Err(malformed("reply", "an output tail above the limit"));
     }
+    if tail.text.len() as u64 > tail.total_bytes {
+        return Err(malformed("reply", "an output tail longer than the output"));
+    }
     Ok(Tail { text: tail.text, total_bytes: tail.total_bytes })
 }
 

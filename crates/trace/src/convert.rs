@@ -465,7 +465,7 @@ impl TryFrom<wire::record::Event> for Event {
                 launch: LaunchId(output.launch),
                 id: CommandId(output.id),
                 stream: Stream::from_code(output.stream).ok_or("an unknown stream")?,
-                tail: tail_from_wire(output.tail),
+                tail: tail_from_wire(output.tail)?,
             },
             Wire::RunEnded(ended) => Self::RunEnded {
                 status: RunStatus::from_code(ended.status).ok_or("an unknown status")?,

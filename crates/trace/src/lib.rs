@@ -9,6 +9,7 @@
 mod clock;
 mod codes;
 mod convert;
+mod encode;
 mod event;
 pub mod journal;
 mod reply;

@@ -7,7 +7,8 @@ use crate::{
 };
 
 pub(crate) fn reply_to_wire(launch: LaunchId, t3: CTime, reply: Reply) -> wire::Replied {
-    let (outcome, outcome_value, error_kind, error_text) = outcome_to_wire(reply.outcome);
+    let (outcome, outcome_value, error_kind, error_text) = outcome_to_wire(&reply.outcome);
+    let error_text = error_text.to_owned();
     wire::Replied {
         launch: launch.0,
         t3_ns: t3.ns,
@@ -62,24 +63,23 @@ pub(crate) fn reply_from_wire(replied: wire::Replied) -> Result<(LaunchId, CTime
             system_ns: usage.system_ns,
             peak_rss_bytes: usage.peak_rss_bytes,
         }),
-        stdout: tail_from_wire(replied.stdout),
-        stderr: tail_from_wire(replied.stderr),
+        stdout: tail_from_wire(replied.stdout)?,
+        stderr: tail_from_wire(replied.stderr)?,
         bytes: replied.bytes,
         objects: replied.objects.into_iter().map(object_from_wire).collect(),
     };
     Ok((LaunchId(replied.launch), CTime::from_ns(replied.t3_ns), reply))
 }
 
-fn outcome_to_wire(outcome: Outcome) -> (u32, i64, u32, String) {
+/// Its number, its value, its kind of error and that error's text.
+pub(crate) fn outcome_to_wire(outcome: &Outcome) -> (u32, i64, u32, &str) {
     match outcome {
-        Outcome::Ok => (1, 0, 0, String::new()),
-        Outcome::Exited(code) => (2, code.into(), 0, String::new()),
-        Outcome::Signalled(signal) => (3, signal.into(), 0, String::new()),
-        Outcome::TimedOut { limit_ms } => {
-            (4, i64::try_from(limit_ms).unwrap_or(i64::MAX), 0, String::new())
-        }
-        Outcome::Failed { kind, text } => (5, 0, error_code(kind), text),
-        Outcome::Cancelled => (6, 0, 0, String::new()),
+        Outcome::Ok => (1, 0, 0, ""),
+        Outcome::Exited(code) => (2, i64::from(*code), 0, ""),
+        Outcome::Signalled(signal) => (3, i64::from(*signal), 0, ""),
+        Outcome::TimedOut { limit_ms } => (4, i64::try_from(*limit_ms).unwrap_or(i64::MAX), 0, ""),
+        Outcome::Failed { kind, text } => (5, 0, error_code(*kind), text),
+        Outcome::Cancelled => (6, 0, 0, ""),
     }
 }
 
@@ -123,16 +123,19 @@ fn error_from(code: u32) -> Result<ErrorKind, Fault> {
     })
 }
 
-fn phase_to_wire(phase: Phase) -> wire::Phase {
-    let kind = match phase.kind {
+pub(crate) const fn phase_code(kind: PhaseKind) -> u32 {
+    match kind {
         PhaseKind::User => 1,
         PhaseKind::Sleep => 2,
         PhaseKind::FirstByte => 3,
         PhaseKind::Transfer => 4,
         PhaseKind::Disk => 5,
         PhaseKind::BackOff => 6,
-    };
-    wire::Phase { kind, from_ns: phase.from.ns, to_ns: phase.to.ns }
+    }
+}
+
+fn phase_to_wire(phase: Phase) -> wire::Phase {
+    wire::Phase { kind: phase_code(phase.kind), from_ns: phase.from.ns, to_ns: phase.to.ns }
 }
 
 fn phase_from_wire(phase: wire::Phase) -> Result<Phase, Fault> {
@@ -155,8 +158,12 @@ pub(crate) fn tail_to_wire(tail: Tail) -> Option<wire::Tail> {
     (tail.total_bytes > 0).then_some(wire::Tail { text: tail.text, total_bytes: tail.total_bytes })
 }
 
-pub(crate) fn tail_from_wire(tail: Option<wire::Tail>) -> Tail {
-    tail.map_or_else(Tail::default, |tail| Tail { text: tail.text, total_bytes: tail.total_bytes })
+pub(crate) fn tail_from_wire(tail: Option<wire::Tail>) -> Result<Tail, Fault> {
+    let Some(tail) = tail else { return Ok(Tail::default()) };
+    if tail.text.len() as u64 > tail.total_bytes {
+        return Err("an output tail longer than the output");
+    }
+    Ok(Tail { text: tail.text, total_bytes: tail.total_bytes })
 }
 
 fn object_to_wire(object: Object) -> wire::Object {

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use musec_trace::journal::{Journal, JournalError, JournalReader, Next};
+use musec_trace::journal::{self, Journal, JournalError, JournalReader, Next};
 use musec_trace::{
     AttemptNo, AttemptOutcome, CClock, CTime, Cause, CommandId, EndCause, ErrorKind, Event,
     LaunchId, Object, Outcome, Phase, PhaseKind, Queued, Record, Reply, RunStatus, Sample, StateId,
@@ -173,6 +173,12 @@ fn what_is_recorded_is_read_back_the_same() {
 }
 
 #[test]
+fn a_journal_in_memory_is_that_of_the_disk() {
+    let all = samples();
+    assert_eq!(journal::encode(all.iter().cloned()), written(&all));
+}
+
+#[test]
 fn a_journal_cut_at_any_byte_loses_only_the_entry_that_was_cut() {
     let all = samples();
     let bytes = written(&all);
@@ -227,7 +233,63 @@ fn a_journal_that_is_being_written_is_locked_and_can_be_followed() {
     assert!(Journal::create(&path, CClock::start()).is_err(), "never written over");
 }
 
+/// What a journal that is damaged first at `place` gives: the records before it, and the damage by
+/// name; or a torn tail, where only the last entry is touched.
+fn assert_read_up_to(place: usize, bytes: &[u8], all: &[Record], entries: &[usize]) {
+    let (records, end) = read(bytes);
+    let before = entries.iter().filter(|end| **end <= place).count();
+    assert_eq!(records[..], all[..records.len()], "damaged at {place}");
+    match end {
+        Ok(_) => assert!(records.len() >= all.len() - 1, "damaged at {place}: {}", records.len()),
+        Err(JournalError::Damaged { offset, .. }) => {
+            assert_eq!(records.len(), before, "damaged at {place}");
+            let entry = if before == 0 { 16 } else { entries[before - 1] };
+            assert_eq!(usize::try_from(offset).ok(), Some(entry), "damaged at {place}");
+        }
+        Err(JournalError::NotAJournal(_)) => assert!(place < 8, "damaged at {place}"),
+        Err(JournalError::Version { .. }) => assert!((8..12).contains(&place)),
+        Err(error @ JournalError::Io(_)) => panic!("damaged at {place}: {error}"),
+    }
+}
+
+/// Where each entry ends.
+fn entries(all: &[Record]) -> Vec<usize> {
+    (1..=all.len()).map(|count| journal::encode(all[..count].iter().cloned()).len()).collect()
+}
+
+#[test]
+fn a_journal_with_any_byte_changed_is_read_up_to_it_and_the_damage_named() {
+    let all = samples();
+    let (sound, entries) = (written(&all), entries(&all));
+    for place in (0..sound.len()).filter(|place| !(12..16).contains(place)) {
+        for change in [0x01, 0x80, 0xff] {
+            let mut bytes = sound.clone();
+            bytes[place] ^= change;
+            assert_read_up_to(place, &bytes, &all, &entries);
+        }
+    }
+}
+
 proptest! {
+    #[test]
+    fn a_journal_with_several_bytes_changed_is_read_up_to_the_first(
+        places in prop::collection::vec((any::<prop::sample::Index>(), 1u8..), 1..6),
+    ) {
+        let all = samples();
+        let (mut bytes, entries) = (journal::encode(all.iter().cloned()), entries(&all));
+        let places: std::collections::BTreeMap<usize, u8> = places
+            .into_iter()
+            .map(|(place, change)| (place.index(bytes.len()), change))
+            .filter(|(place, _)| !(12..16).contains(place))
+            .collect();
+        for (place, change) in &places {
+            bytes[*place] ^= change;
+        }
+        if let Some((first, _)) = places.first_key_value() {
+            assert_read_up_to(*first, &bytes, &all, &entries);
+        }
+    }
+
     #[test]
     fn a_flipped_bit_is_named_and_the_records_before_it_are_good(
         place in any::<prop::sample::Index>(),

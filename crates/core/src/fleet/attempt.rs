@@ -1,14 +1,14 @@
 //! Attempts: how each begins and ends, whatever happens to it in whatever order.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use musec_protocol::{Action, AttemptNo, CommandId, LaunchId, Pong, Reply, Which, WorkerId};
+use musec_protocol::{Action, AttemptNo, LaunchId, Pong, Reply, Which, WorkerId};
 use musec_trace::{
     AttemptOutcome, CTime, EndCause, Event, Failure, Joined, StateId, Timer, WaveId,
 };
 
 use super::io::{Closed, Output};
+use super::outstanding::OutstandingCommands;
 use super::{EXIT_STATUS_WAIT, FROZEN_TIME_MAX, Fleet, SWEEP_EVERY};
 use crate::machine::{Machine, Token};
 use crate::program::LaneNo;
@@ -29,7 +29,7 @@ pub(super) struct Attempt {
     /// Commands of the present item.
     pub(super) item_commands: u64,
     /// What was sent and has no reply yet.
-    pub(super) outstanding: BTreeMap<CommandId, Outstanding>,
+    pub(super) outstanding: OutstandingCommands,
     /// When its machine wants to be asked, C; an entry of the fleet's deadlines.
     pub(super) machine_due: Option<CTime>,
     /// Whether an item failed; the attempt then counts as failed, and goes on with the others.
@@ -130,7 +130,7 @@ impl Attempt {
             machine: None,
             next_command: 0,
             item_commands: 0,
-            outstanding: BTreeMap::new(),
+            outstanding: OutstandingCommands::new(),
             machine_due: None,
             has_failed: false,
             last_sign: now,
@@ -407,7 +407,7 @@ impl Fleet {
         };
         attempt.has_failed = true;
         // Of several the one that was sent first: the worker is at it.
-        let outstanding = attempt.outstanding.first_key_value();
+        let outstanding = attempt.outstanding.first();
         let failure = Failure {
             launch,
             state: outstanding.and_then(|(_, command)| command.state),

@@ -107,7 +107,7 @@ impl Fleet {
             AttemptState::Quitting { .. } => true,
             AttemptState::Requested | AttemptState::Vanished { .. } | AttemptState::Ended => return,
         };
-        let Some(command) = attempt.outstanding.remove(&reply.id) else {
+        let Some(command) = attempt.outstanding.remove(reply.id) else {
             let error = format!("it answered command {}, which was not awaited", reply.id);
             let outcome = AttemptOutcome::Failed;
             self.give_up(now, launch, EndCause::Protocol, outcome, error);
@@ -441,7 +441,7 @@ impl Fleet {
             background: false,
             category,
         };
-        attempt.outstanding.insert(id, outstanding);
+        attempt.outstanding.push(id, outstanding);
         self.record(now, Event::Queued(Box::new(queued)));
         let command = Command { id, lane, background: false, timeout_ms, action };
         self.outputs.push_back(Output::Send(launch, Box::new(command)));

@@ -1,6 +1,7 @@
 //! A machine as expressions see it.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use musec_protocol::{ErrorKind, Outcome, Reply};
@@ -68,11 +69,14 @@ pub(super) struct View<'a> {
     wave: &'a Wave,
     machine: &'a Shared,
     lane: &'a Lane,
+    /// What evaluations may still cost in this turn, in the engine's fuel.
+    fuel: &'a Cell<u64>,
 }
 
 impl<'a> View<'a> {
     pub(super) const fn new(turn: &'a Turn<'_>, lane: &'a Lane) -> Self {
-        Self { program: turn.program, wave: turn.wave, machine: &*turn.shared, lane }
+        let fuel = &turn.fuel;
+        Self { program: turn.program, wave: turn.wave, machine: &*turn.shared, lane, fuel }
     }
 
     /// The item's last part, if it is a text.
@@ -100,6 +104,14 @@ impl<'a> View<'a> {
 }
 
 impl Bindings for View<'_> {
+    fn spend(&self, fuel: u64) {
+        self.fuel.set(self.fuel.get().saturating_sub(fuel));
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.fuel.get() > 0
+    }
+
     fn value(&self, name: &str, binding: Binding) -> Value {
         let text = |text: Option<&str>| text.map_or(Value::UNDEFINED, Value::from);
         match binding {

@@ -28,13 +28,15 @@ mod step;
 mod walk;
 mod words;
 
+use std::cell::Cell;
+
 use musec_protocol::AttemptNo;
 use musec_trace::{CTime, Cause, StateId, WaveId};
 use serde_json::Value as Json;
 
 pub use step::{Advance, Blame, Effect, Facts, Moved, NextCommand, Progress, StepFailure, Token};
 
-use crate::limits::STEPS_WITHOUT_COMMAND_MAX;
+use crate::limits::{FUEL_WITHOUT_COMMAND, STEPS_WITHOUT_COMMAND_MAX};
 use crate::machine::lane::{Lane, Phase};
 use crate::machine::lanes::Lanes;
 use crate::program::node::{LaneDef, LaneNo, Node, NodeId};
@@ -80,6 +82,8 @@ struct Turn<'a> {
     cause: Cause,
     /// Steps that may still be taken.
     budget: u32,
+    /// What evaluations may still cost, in the engine's fuel.
+    fuel: Cell<u64>,
     out: &'a mut Vec<Effect>,
 }
 
@@ -195,7 +199,8 @@ impl Machine {
         let wave = wave_of(program, self.wave);
         let budget = STEPS_WITHOUT_COMMAND_MAX;
         let shared = &mut self.shared;
-        let mut turn = Turn { program, wave, shared, now, cause: Cause::Done, budget, out };
+        let fuel = Cell::new(FUEL_WITHOUT_COMMAND);
+        let mut turn = Turn { program, wave, shared, now, cause: Cause::Done, budget, fuel, out };
         let (lane, rest) = match input {
             Advance::Start => (LaneNo::MAIN, self.lanes.main.start(&mut turn)),
             Advance::Replied(token, reply) => {

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use minijinja::{Environment, ErrorKind, Expression, UndefinedBehavior, Value};
+use minijinja::{Environment, ErrorKind, Expression, State, UndefinedBehavior, Value};
 
 use crate::job::nearest;
 use crate::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_FUEL};
@@ -15,7 +15,10 @@ use crate::template::{Binding, Bindings, CompileError, EvalError, Scope};
 /// A compiled expression.
 pub struct Expr {
     source: String,
+    /// What is evaluated: the expression itself if it is cheap whatever its names are bound to;
+    /// else a list of it and of what it cost.
     compiled: Expression<'static, 'static>,
+    is_metered: bool,
     names: Vec<(Arc<str>, Binding)>,
     /// Attributes of `vars` that it reads.
     vars: Vec<String>,
@@ -42,8 +45,17 @@ pub(super) fn engine() -> &'static Environment<'static> {
         engine.remove_global("debug");
         engine.remove_global("namespace");
         engine.add_filter("md5", md5);
+        engine.add_function(SPENT, spent);
         engine
     })
+}
+
+/// A function that job files cannot name: what the evaluation that calls it has cost so far.
+const SPENT: &str = "__spent";
+
+/// Of [`SPENT`].
+fn spent(state: &State<'_, '_>) -> u64 {
+    state.fuel_levels().map_or(EXPRESSION_FUEL, |(spent, _)| spent)
 }
 
 /// The engine's filters, for cures; what counts is whether the engine knows one.
@@ -86,7 +98,7 @@ impl Expr {
         for name in undeclared {
             if let Some(binding) = scope.binding(&name) {
                 names.push((name.as_str().into(), binding));
-            } else if !engine().globals().any(|(global, _)| global == name) {
+            } else if name == SPENT || !engine().globals().any(|(global, _)| global == name) {
                 let (message, cure) = scope.unbound(&name);
                 errors.push(CompileError {
                     range: scan::find_name(source, &name),
@@ -112,7 +124,16 @@ impl Expr {
             .filter_map(|path| path.strip_prefix("vars."))
             .map(|path| path.split('.').next().unwrap_or_default().to_owned())
             .collect();
-        Ok(Self { source: source.to_owned(), compiled, names, vars, reads_all_vars, reads_output })
+        let is_metered = !is_cheap(source);
+        let compiled = if is_metered {
+            engine()
+                .compile_expression_owned(format!("[({source}), {SPENT}()]"))
+                .map_err(|error| vec![syntax_error(source, &error)])?
+        } else {
+            compiled
+        };
+        let source = source.to_owned();
+        Ok(Self { source, compiled, is_metered, names, vars, reads_all_vars, reads_output })
     }
 
     /// The expression as written.
@@ -140,7 +161,10 @@ impl Expr {
         }
         let without =
             |why: &str| self.failed(self.without_value(bindings).unwrap_or_else(|| why.to_owned()));
-        match self.compiled.eval(context) {
+        if !bindings.may_go_on() {
+            return Err(self.failed(TOO_COSTLY.to_owned()));
+        }
+        match self.evaluate(context, bindings) {
             Ok(value) if value.is_undefined() => Err(without("it has no value")),
             Ok(value) => Ok(value),
             Err(error) if error.kind() == ErrorKind::UndefinedError => {
@@ -148,6 +172,22 @@ impl Expr {
             }
             Err(error) => Err(self.failed(in_words(&error))),
         }
+    }
+
+    /// Evaluates it, and has its cost noted: all that it may cost, where it fails.
+    fn evaluate(
+        &self,
+        context: BTreeMap<Arc<str>, Value>,
+        bindings: &dyn Bindings,
+    ) -> Result<Value, minijinja::Error> {
+        let value = self.compiled.eval(context);
+        if !self.is_metered {
+            return value;
+        }
+        let pair = value.inspect_err(|_| bindings.spend(EXPRESSION_FUEL))?;
+        let cost = pair.get_item_by_index(1)?.as_usize();
+        bindings.spend(cost.and_then(|cost| cost.try_into().ok()).unwrap_or(EXPRESSION_FUEL));
+        pair.get_item_by_index(0)
     }
 
     /// Names the first thing that it reads and that has no value.
@@ -198,6 +238,15 @@ impl Expr {
     pub(crate) fn holds(&self, bindings: &dyn Bindings) -> Result<bool, EvalError> {
         self.value(bindings).map(|value| value.is_true())
     }
+}
+
+/// Why nothing more is evaluated before the next command.
+const TOO_COSTLY: &str = "the steps since the last command have cost more than they may";
+
+/// Whether an expression costs next to nothing, whatever its names are bound to: names, attributes
+/// and numbers alone.
+fn is_cheap(source: &str) -> bool {
+    source.trim().chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
 }
 
 /// A syntax error, where it is, and a cure for the usual slips.

@@ -46,6 +46,14 @@ pub(crate) enum Binding {
 pub(crate) trait Bindings {
     /// The value of `name`, which is bound to `binding`; undefined if there is none at this point.
     fn value(&self, name: &str, binding: Binding) -> Value;
+
+    /// Takes note of what an evaluation cost, in the engine's fuel.
+    fn spend(&self, _fuel: u64) {}
+
+    /// Whether anything more may be evaluated.
+    fn may_go_on(&self) -> bool {
+        true
+    }
 }
 
 /// Names that are reserved, so that no parameter, loop or variable may be called like them: what
@@ -87,6 +95,7 @@ pub(crate) const RESERVED: &[&str] = &[
     "is",
     "if",
     "else",
+    "__spent",
 ];
 
 /// Names that later versions bind.

@@ -373,3 +373,42 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn costly_expressions_between_two_commands_end_before_they_stall_the_coordinator() {
+    let program = steps(
+        r#"
+        [[step]]
+        set = { v = 0 }
+        [[step]]
+        while = "vars.v >= 0 and range(90000)|list|length > 0"
+        do = [{ set = { v = "vars.v + 1" } }]
+        "#,
+    );
+    let started = std::time::Instant::now();
+    let failure = failure(&program);
+    assert!(failure.error.contains("have cost more than they may"), "{}", failure.error);
+    // Without the limit it is 10,000 evaluations, and minutes.
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+#[test]
+fn costly_expressions_with_commands_between_them_have_all_they_need_each_time() {
+    let program = steps(
+        r#"
+        [[step]]
+        for = { k = "range(60)" }
+        do = [{ if = "range(90000)|list|length > k", echo = "{{ k }}" }]
+        "#,
+    );
+    let log = Walk::new(&program, facts()).all();
+    assert!(log.ends_with("done") && log.contains("echo 59"), "{log}");
+}
+
+#[test]
+fn what_an_expression_costs_cannot_be_asked() {
+    let errors = wrong("[job]\nworkers = 1\n[[step]]\necho = \"{{ __spent() }}\"\n");
+    assert!(errors.contains("`__spent` is not bound"), "{errors}");
+    let param = "[job]\nworkers = 1\n[params]\n__spent = 1\n[[step]]\necho = \"\"\n";
+    assert!(wrong(param).contains("__spent"), "{}", wrong(param));
+}

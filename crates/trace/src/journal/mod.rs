@@ -32,12 +32,39 @@ fn file_header() -> [u8; FILE_HEADER_BYTES] {
     header
 }
 
-/// Appends `record` as an entry and returns its length in bytes.
-fn append_entry(out: &mut Vec<u8>, record: crate::Record) -> usize {
-    use prost::Message;
+/// A whole journal of these records, as [`Journal`] writes it.
+#[must_use]
+pub fn encode<I: IntoIterator<Item = crate::Record>>(records: I) -> Vec<u8> {
+    let mut out = file_header().to_vec();
+    for record in records {
+        append_entry(&mut out, record);
+    }
+    out
+}
+
+/// Appends an entry with this payload and good checksums, whether it is a record or not: what a
+/// newer program, or a bug, may write.
+pub fn append_payload(out: &mut Vec<u8>, payload: &[u8]) {
+    let start = begin_entry(out);
+    out.extend_from_slice(payload);
+    end_entry(out, start);
+}
+
+/// Appends `record` as an entry.
+fn append_entry(out: &mut Vec<u8>, record: crate::Record) {
+    let start = begin_entry(out);
+    crate::encode::encode(record, out);
+    end_entry(out, start);
+}
+
+fn begin_entry(out: &mut Vec<u8>) -> usize {
     let start = out.len();
     out.extend_from_slice(&[0; ENTRY_HEADER_BYTES]);
-    crate::wire::Record::from(record).encode_raw(out);
+    start
+}
+
+/// Fills in the header of the entry that begins at `start`.
+fn end_entry(out: &mut [u8], start: usize) {
     let payload = start + ENTRY_HEADER_BYTES;
     let length = u32::try_from(out.len() - payload).unwrap_or(u32::MAX);
     let crc = crc32c::crc32c(&out[payload..]);
@@ -45,7 +72,6 @@ fn append_entry(out: &mut Vec<u8>, record: crate::Record) -> usize {
     out[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
     let header_crc = crc32c::crc32c(&out[start..start + 8]);
     out[start + 8..payload].copy_from_slice(&header_crc.to_le_bytes());
-    out.len() - start
 }
 
 fn number(bytes: &[u8], at: usize) -> u32 {

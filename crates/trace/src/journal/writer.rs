@@ -26,6 +26,14 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks on their way to the disk: with the chunk's size this bounds memory to 16 MiB.
 const CHUNKS_MAX: usize = 64;
 
+/// Room in a chunk beyond [`CHUNK_BYTES`]: the entry that fills a chunk ends beyond it, and should
+/// not make it move. Longer entries do.
+const CHUNK_ROOM_BYTES: usize = 4 << 10;
+
+/// Written chunks that are kept to be filled again: one is filled while the other is written.
+/// Memory that is new costs more than what is written into it.
+const CHUNKS_KEPT_MAX: usize = 2;
+
 /// How long a disk may take nothing: longer than any goes on being of use, and than workers wait
 /// for a coordinator that is held up.
 const DISK_TIME_MAX: Duration = Duration::from_secs(60);
@@ -41,6 +49,8 @@ pub struct Journal {
     /// Records in `chunk`.
     chunk_records: u64,
     queue: Option<SyncSender<Job>>,
+    /// Chunks that were written, empty.
+    written: Receiver<Vec<u8>>,
     writer: Option<JoinHandle<()>>,
     /// Nothing more comes from here once the writer has ended.
     ended: Receiver<()>,
@@ -117,18 +127,20 @@ impl Journal {
     /// A journal in a file that has its header.
     fn over(file: File, clock: CClock, disk_time_max: Duration) -> io::Result<Self> {
         let (queue, jobs) = sync_channel(CHUNKS_MAX);
+        let (emptied, written) = sync_channel(CHUNKS_KEPT_MAX);
         let (end, ended) = channel();
         let state = State { records: 0, bytes: FILE_HEADER_BYTES as u64, failure: None };
         let state = Arc::new(Mutex::new(state));
         let theirs = Arc::clone(&state);
         let writer = std::thread::Builder::new().name("journal".into()).spawn(move || {
-            write_all(file, &jobs, &theirs);
+            write_all(file, &jobs, &emptied, &theirs);
             drop(end);
         })?;
         Ok(Self {
-            chunk: Vec::with_capacity(CHUNK_BYTES),
+            chunk: new_chunk(),
             chunk_records: 0,
             queue: Some(queue),
+            written,
             writer: Some(writer),
             ended,
             disk_time_max,
@@ -152,7 +164,8 @@ impl Journal {
         if self.chunk.is_empty() {
             return;
         }
-        let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_BYTES));
+        let empty = self.written.try_recv().unwrap_or_else(|_| new_chunk());
+        let chunk = std::mem::replace(&mut self.chunk, empty);
         let records = std::mem::take(&mut self.chunk_records);
         self.send(Job::Write { chunk, records });
     }
@@ -236,6 +249,10 @@ impl Journal {
     }
 }
 
+fn new_chunk() -> Vec<u8> {
+    Vec::with_capacity(CHUNK_BYTES + CHUNK_ROOM_BYTES)
+}
+
 impl Drop for Journal {
     fn drop(&mut self) {
         if self.writer.is_some() {
@@ -246,14 +263,27 @@ impl Drop for Journal {
 
 /// The writer thread. After an error it goes on taking chunks, so that nobody waits for it, and
 /// writes none of them: a journal with a hole would be worse than one that ends.
-fn write_all(mut file: File, jobs: &Receiver<Job>, state: &Mutex<State>) {
+fn write_all(
+    mut file: File,
+    jobs: &Receiver<Job>,
+    emptied: &SyncSender<Vec<u8>>,
+    state: &Mutex<State>,
+) {
     let mut failed = false;
     while let Ok(job) = jobs.recv() {
         if failed {
             continue;
         }
         let done = match job {
-            Job::Write { chunk, records } => write(&mut file, &chunk, records, state),
+            Job::Write { mut chunk, records } => {
+                let written = write(&mut file, &chunk, records, state);
+                chunk.clear();
+                if chunk.capacity() <= 2 * CHUNK_BYTES {
+                    // Enough of them may be kept already, or nobody may be left to fill it.
+                    drop(emptied.try_send(chunk));
+                }
+                written
+            }
             Job::Sync => file.sync_data(),
         };
         if let Err(source) = done {

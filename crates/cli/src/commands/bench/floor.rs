@@ -17,17 +17,16 @@ use crate::error::CliError;
 use crate::output::print;
 
 /// Bytes of a command on the wire: as `echo` with its TLS record.
-const COMMAND_BYTES: usize = 44;
+const COMMAND_BYTES: usize = 33;
 
 /// Bytes of a reply on the wire, likewise.
-const REPLY_BYTES: usize = 92;
+const REPLY_BYTES: usize = 58;
 
 /// Events taken at a time.
 const EVENTS_MAX: usize = 1024;
 
-/// Connections waiting to be accepted; the listener's own backlog is 128, so that the load connects
-/// no faster than it is served.
-const READ_BYTES: usize = 16 << 10;
+/// Bytes read at a time, as much as the coordinator's TLS reads.
+const READ_BYTES: usize = 4 << 10;
 
 fn socket_error(source: std::io::Error) -> CliError {
     CliError::Bench { what: "the plain-socket floor", source }

@@ -6,7 +6,9 @@
 
 mod coordinator;
 mod floor;
+mod launch;
 mod process;
+mod record;
 
 use std::process::ExitCode;
 
@@ -16,6 +18,8 @@ use crate::error::CliError;
 pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode, CliError> {
     match &args.command {
         BenchCommand::Coordinator(args) => coordinator::coordinator(args),
+        BenchCommand::Launch(args) => launch::launch(args),
+        BenchCommand::Record(args) => record::record(args),
         BenchCommand::Scripted { workers } => coordinator::scripted(*workers),
         BenchCommand::FloorServer { workers, commands, busy } => {
             floor::serve(*workers, *commands, *busy)

@@ -1,0 +1,45 @@
+//! The commands of one attempt that have no reply yet, in the order they were sent.
+
+use std::collections::VecDeque;
+
+use musec_protocol::CommandId;
+
+use super::attempt::Outstanding;
+
+/// Sorted by number. Replies come in about this order: the one that is looked for is near the
+/// front, and nothing is allocated for each.
+#[derive(Debug, Default)]
+pub(super) struct OutstandingCommands(VecDeque<(CommandId, Outstanding)>);
+
+impl OutstandingCommands {
+    pub(super) const fn new() -> Self {
+        Self(VecDeque::new())
+    }
+
+    /// Adds the command with the highest number so far.
+    pub(super) fn push(&mut self, id: CommandId, command: Outstanding) {
+        assert!(self.0.back().is_none_or(|(last, _)| *last < id), "commands are sent in order");
+        self.0.push_back((id, command));
+    }
+
+    pub(super) fn remove(&mut self, id: CommandId) -> Option<Outstanding> {
+        if self.0.front().is_some_and(|(first, _)| *first == id) {
+            return self.0.pop_front().map(|(_, command)| command);
+        }
+        let index = self.0.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        self.0.remove(index).map(|(_, command)| command)
+    }
+
+    /// The one that was sent first.
+    pub(super) fn first(&self) -> Option<&(CommandId, Outstanding)> {
+        self.0.front()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut (CommandId, Outstanding)> {
+        self.0.iter_mut()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
