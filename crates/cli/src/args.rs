@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 /// Runs one computation on many short-lived workers, and knows where every microsecond of every
@@ -25,6 +26,14 @@ pub(crate) struct Args {
     pub(crate) verbose: u8,
 }
 
+/// Where runs are, if nobody says otherwise.
+const RUNS: &str = ".musec/runs";
+
+/// An empty variable says as little as none.
+fn runs_folder(value: OsString) -> PathBuf {
+    if value.is_empty() { RUNS.into() } else { value.into() }
+}
+
 /// Where runs are.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct Places {
@@ -34,7 +43,8 @@ pub(crate) struct Places {
         global = true,
         env = "MUSEC_RUNS",
         hide_env_values = true,
-        default_value = ".musec/runs",
+        default_value = RUNS,
+        value_parser = OsStringValueParser::new().map(runs_folder),
         value_name = "DIR"
     )]
     pub(crate) runs: PathBuf,

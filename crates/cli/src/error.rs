@@ -31,7 +31,10 @@ pub(crate) enum CliError {
     Job { path: PathBuf, text: String, errors: JobErrors },
     #[error(transparent)]
     NoRun(#[from] NoRun),
-    #[error("no worker {worker} in run {run}")]
+    #[error(
+        "no worker {worker} in run {run}; workers have numbers from 0, in the order of the waves \
+         that have begun"
+    )]
     NoWorker { run: String, worker: u32 },
     #[error(transparent)]
     Run(#[from] musec_coordinator::RunError),
@@ -112,7 +115,7 @@ impl CliError {
             | Self::NoProgram(_) => 3,
             Self::Journal { .. } | Self::Conservation(_) => 4,
             Self::Run(RunError::ResultsInterrupted { .. }) => 130,
-            Self::Run(RunError::Journal { .. })
+            Self::Run(RunError::Journal { .. } | RunError::Results { .. })
             | Self::Bench { .. }
             | Self::Output(_)
             | Self::Write { .. }

@@ -7,6 +7,8 @@ use std::path::Path;
 #[test]
 fn commands_print_what_the_documents_say() {
     trycmd::TestCases::new()
+        // No command takes longer; one that hangs is ended, and its guard ends the rest.
+        .timeout(std::time::Duration::from_secs(120))
         .env("NO_COLOR", "1")
         .env("COLUMNS", "80")
         .case("tests/cmd/*.md")

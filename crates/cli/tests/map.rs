@@ -9,17 +9,18 @@ use std::os::unix::fs::FileExt;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use support::watchdog::Watched;
 use support::{Place, names, text};
 
 /// `musec map` with these items on its standard input.
 fn map(place: &Place, items: &[u8], words: &[&str]) -> Output {
     let mut command = place.musec(&[&["map"], words].concat());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("musec starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
+    let mut musec = place.watch(&mut command);
+    let mut stdin = musec.stdin();
     let items = items.to_vec();
     let writer = std::thread::spawn(move || drop(stdin.write_all(&items)));
-    let output = child.wait_with_output().expect("musec runs");
+    let output = musec.output();
     writer.join().expect("written");
     output
 }
@@ -142,6 +143,21 @@ fn long_outputs_are_printed_whole() {
 }
 
 #[test]
+fn without_a_place_for_scratch_folders_that_is_told_and_nothing_else() {
+    let place = place();
+    let mut command = place.musec(&["map", "--", "echo {in}"]);
+    command.env("TMPDIR", "/nowhere").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut musec = place.watch(command.stderr(Stdio::piped()));
+    musec.stdin().write_all(b"1\n").expect("written");
+    let output = musec.output();
+    assert_code(&output, 3);
+    let told = text(&output.stderr);
+    assert!(told.contains("cannot start the local launcher in /nowhere/musec-"), "{told}");
+    assert!(!told.contains("journal"), "{told}");
+    assert!(names(&place.path(".musec/runs")).is_empty(), "nothing was launched");
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_the_run_quietly() {
     let place = place();
     let mut command = place.musec(&["map", "-j2", "--", "echo {in}; sleep 0.05"]);
@@ -156,7 +172,7 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
     stdout.read_line(&mut line).expect("a line");
     assert_eq!(line, "0\n");
     drop(stdout);
-    let output = child.wait_with_output().expect("musec ends");
+    let output = Watched::new(&place, child).output();
     assert_eq!(output.status.code(), Some(0));
     let told = text(&output.stderr);
     assert!(!told.contains("error") && !told.contains("panicked"), "{told}");
@@ -281,10 +297,10 @@ fn a_run_under_way_is_followed_and_not_removed() {
     let kept = place.run(&["gc", "--keep", "0"]);
     assert!(text(&kept.stderr).starts_with("removed 0 runs"), "{}", text(&kept.stderr));
     let mut follow = place.musec(&["logs", "-f"]);
-    let follow = follow.stdout(Stdio::piped()).spawn().expect("musec starts");
+    let follow = place.watch(follow.stdout(Stdio::piped()));
     support::kill("INT", child.id());
     child.wait().expect("it ends");
-    let output = follow.wait_with_output().expect("it ends with the run");
+    let output = follow.output();
     assert!(text(&output.stdout).contains("early"), "{}", text(&output.stdout));
 }
 

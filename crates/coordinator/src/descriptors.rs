@@ -1,10 +1,16 @@
 //! Open files: how many attempts this process can have alive at a time.
 
 use musec_core::Program;
+use musec_protocol::limits::UNAUTHENTICATED_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors for everything else: journal, guard, listener, strangers, stores.
-const RESERVED: u64 = 256;
+/// Descriptors for everything else: a coordinator with nothing to do has 24 (standard streams,
+/// event loop, signals, journal and its readers, guard), and a launch has some for a moment.
+const RESERVED: u64 = 40;
+
+/// Strangers that must have room beside the attempts: with fewer, a handful of idle connections
+/// would keep workers out.
+const STRANGERS_MIN: u64 = 16;
 
 /// A wave that wants more attempts alive at a time than there are descriptors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,23 +18,26 @@ pub(crate) struct TooMany {
     pub(crate) wave: String,
     pub(crate) at_once: u32,
     pub(crate) possible: u64,
+    /// The limit that it needs.
+    pub(crate) needed: u64,
 }
 
 /// Checks every wave whose size is known before the run, and raises this process's soft limit if
 /// that is needed and allowed. Where it is not needed the limit stays: children inherit it. One
-/// attempt takes `per_attempt` descriptors.
-pub(crate) fn make_room(program: &Program, cores: u32, per_attempt: u64) -> Result<(), TooMany> {
+/// attempt takes `per_attempt` descriptors. Says for how many strangers there is room besides.
+pub(crate) fn make_room(program: &Program, cores: u32, per_attempt: u64) -> Result<usize, TooMany> {
     let limit = getrlimit(Resource::Nofile);
     let soft = limit.current.unwrap_or(u64::MAX);
     let hard = limit.maximum.unwrap_or(u64::MAX);
-    let mut needed = 0;
+    let mut needed = needed_for(1, per_attempt);
     for (wave, def) in program.waves() {
         let Ok(plan) = program.plan(wave, cores, None) else { continue };
         let at_once = plan.alive_at_once(cores).min(plan.workers);
-        let wanted = u64::from(at_once) * per_attempt + RESERVED;
+        let wanted = needed_for(at_once, per_attempt);
         if wanted > hard {
-            let possible = hard.saturating_sub(RESERVED) / per_attempt;
-            return Err(TooMany { wave: def.name.clone(), at_once, possible });
+            let possible = hard.saturating_sub(needed_for(0, per_attempt)) / per_attempt;
+            let wave = def.name.clone();
+            return Err(TooMany { wave, at_once, possible, needed: wanted });
         }
         needed = needed.max(wanted);
     }
@@ -38,7 +47,12 @@ pub(crate) fn make_room(program: &Program, cores: u32, per_attempt: u64) -> Resu
             tracing::warn!("cannot raise the limit of open files to {needed}: {error}");
         }
     }
-    Ok(())
+    let spare = soft.max(needed) - needed + STRANGERS_MIN;
+    Ok(usize::try_from(spare).unwrap_or(usize::MAX).min(UNAUTHENTICATED_MAX))
+}
+
+fn needed_for(at_once: u32, per_attempt: u64) -> u64 {
+    u64::from(at_once) * per_attempt + RESERVED + STRANGERS_MIN
 }
 
 #[cfg(test)]
@@ -63,6 +77,8 @@ mod tests {
             let refused = make_room(&program(workers, ""), 2, PER_ATTEMPT).expect_err("too many");
             assert!(refused.possible < u64::from(workers), "{refused:?}");
         }
-        assert_eq!(make_room(&program(workers, "at_once = 3"), 2, PER_ATTEMPT), Ok(()));
+        let strangers = make_room(&program(workers, "at_once = 3"), 2, PER_ATTEMPT);
+        let strangers = strangers.expect("room for three");
+        assert!((16..=UNAUTHENTICATED_MAX).contains(&strangers), "{strangers}");
     }
 }

@@ -8,7 +8,6 @@ mod peers;
 mod shared;
 
 use std::collections::VecDeque;
-use std::io;
 use std::time::Duration;
 
 use musec_core::fleet::{Closed, Fleet, Input, Output};
@@ -26,7 +25,7 @@ use crate::connection::ConnectionError;
 use crate::identity::Identity;
 use crate::launcher::{Launcher, LauncherEvent, Spawned};
 use crate::listener::Knock;
-use crate::recorder::Recorder;
+use crate::recorder::{RecordFailure, Recorder};
 use crate::signals::Signals;
 use crate::store::Stores;
 
@@ -39,6 +38,10 @@ const PING_EVERY: Duration = limits::HEARTBEAT.saturating_sub(TURN_MAX);
 
 const PING_EVERY_NS: u64 = 950_000_000;
 const _: () = assert!(PING_EVERY.as_nanos() == PING_EVERY_NS as u128);
+
+/// How long a look at a store may take: listing a million files takes seconds, and a disk that has
+/// not answered for this long will not.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// How late the loop may wake, in nanoseconds of C, before that counts as lag: timers tick in
 /// milliseconds.
@@ -64,7 +67,7 @@ pub(crate) struct Engine {
     /// Until when the loop sleeps.
     pub(crate) asleep_until: CTime,
     pub(crate) finished: Option<RunStatus>,
-    pub(crate) journal_failure: Option<io::Error>,
+    pub(crate) record_failure: Option<RecordFailure>,
 }
 
 /// Where the loop's inputs come from.
@@ -85,9 +88,13 @@ impl Engine {
             self.fleet.tick(now);
         }
         self.perform();
-        if let Some(error) = self.recorder.take_failure() {
-            self.tell(Input::Cancel { cause: format!("the journal cannot be written: {error}") });
-            self.journal_failure = Some(error);
+        if self.record_failure.is_none()
+            && let Some(failed) = self.recorder.take_failure()
+        {
+            let RecordFailure { path, failure } = &failed;
+            let cause = format!("{} cannot be written: {failure}", path.display());
+            self.tell(Input::Cancel { cause });
+            self.record_failure = Some(failed);
             self.perform();
         }
         if self.recorder.is_sample_due(now) {
@@ -115,10 +122,10 @@ impl Engine {
     }
 
     /// Ends the launcher, then the journal, so that a run is over when its journal's lock is free.
-    pub(crate) async fn close(mut self) -> io::Result<()> {
+    pub(crate) async fn close(mut self) -> Result<(), RecordFailure> {
         self.recorder.sample(self.clock.now(), self.peers.traffic());
         self.launcher.finish().await;
-        let failure = self.journal_failure.take().or_else(|| self.recorder.take_failure());
+        let failure = self.record_failure.take().or_else(|| self.recorder.take_failure());
         let closed = self.recorder.close();
         failure.map_or(closed, Err)
     }
@@ -143,6 +150,7 @@ impl Engine {
             LauncherEvent::Exited { launch, at } => {
                 Input::Exited { launch, at, status: self.launcher.reap(launch) }
             }
+            LauncherEvent::GuardGone => return self.launcher.restart_guard(),
         };
         self.tell(input);
     }
@@ -336,12 +344,20 @@ impl Engine {
 
     fn look(&self, wave: WaveId, look: Box<Look>) {
         let (stores, listings) = (self.stores.clone(), self.listings.clone());
-        tokio::task::spawn_local(async move {
+        let looking = tokio::task::spawn_local(async move {
             let seen = match *look {
                 Look::Keys(glob) => stores.list(&glob).await.map(Seen::Keys),
                 Look::Text { place, key } => stores.read(place, &key).await.map(Seen::Text),
             };
-            let seen = seen.map_err(|error| in_words(&error));
+            seen.map_err(|error| in_words(&error))
+        });
+        // Whatever becomes of the look, there is an answer: the wave waits for nothing else.
+        tokio::task::spawn_local(async move {
+            let seen = match tokio::time::timeout(LOOK_TIME_MAX, looking).await {
+                Ok(Ok(seen)) => seen,
+                Ok(Err(error)) => Err(format!("its items could not be looked up: {error}")),
+                Err(_) => Err(format!("its items were looked up for {LOOK_TIME_MAX:?} in vain")),
+            };
             drop(listings.send(Input::Seen { wave, seen }));
         });
     }

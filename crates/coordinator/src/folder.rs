@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::cure::cure;
+
 /// Paths within a run's folder.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
@@ -36,7 +38,7 @@ pub struct Manifest {
 #[derive(Debug, Error)]
 pub enum FolderError {
     /// A folder or file of the run could not be made.
-    #[error("cannot write {path}; choose another place with --runs")]
+    #[error("cannot write {path}{}; --runs names another place", cure(.source))]
     Write {
         /// The path.
         path: PathBuf,
@@ -70,6 +72,13 @@ impl RunFolder {
                 .map_err(|source| FolderError::Write { path: path.clone(), source })?;
         }
         Ok(folder)
+    }
+
+    /// Removes it: nothing was launched, so nothing is to be told.
+    pub(crate) fn remove(&self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.root) {
+            tracing::warn!("cannot remove {}: {error}", self.root.display());
+        }
     }
 
     pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FolderError> {

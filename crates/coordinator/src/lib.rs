@@ -6,21 +6,25 @@
 //! is locked; no figure is computed here.
 
 mod connection;
+mod cure;
 mod descriptors;
 mod engine;
+mod error;
 mod folder;
 mod identity;
 mod lag;
 mod launcher;
 mod listener;
+mod listing;
 mod recorder;
 mod results;
 mod setup;
 mod signals;
 mod store;
 
+pub use error::RunError;
 pub use folder::{FolderError, Manifest, RunFolder};
 pub use identity::IdentityError;
 pub use results::Results;
-pub use setup::{Finished, LaunchBy, Run, RunError, RunSetup, Stopper};
+pub use setup::{Finished, LaunchBy, Run, RunSetup, Stopper};
 pub use store::StoreError;

@@ -44,14 +44,17 @@ pub(crate) async fn accept_all(
     config: Arc<ServerConfig>,
     clock: CClock,
     engine: SharedEngine,
+    strangers_max: usize,
 ) {
-    let strangers = Strangers::default();
+    let strangers = Strangers::new(strangers_max);
     loop {
         let socket = match listener.accept().await {
             Ok((socket, _)) => socket,
             Err(error) => {
                 tracing::warn!("cannot accept a connection: {error}");
                 engine.refused("system refused to accept");
+                // What it lacks is most likely descriptors, and strangers have some.
+                strangers.turn_away_oldest();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -67,23 +70,33 @@ pub(crate) async fn accept_all(
 }
 
 /// The connections that have not proved who they are, in the order of their coming.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Strangers {
     served: Rc<RefCell<BTreeMap<u64, AbortHandle>>>,
     next: Cell<u64>,
+    /// At most [`limits::UNAUTHENTICATED_MAX`].
+    max: usize,
 }
 
 impl Strangers {
+    fn new(max: usize) -> Self {
+        Self { served: Rc::default(), next: Cell::default(), max }
+    }
+
     /// Turns away the oldest if there is no room for one more; whether that was needed.
     fn make_room(&self) -> bool {
-        if self.served.borrow().len() < limits::UNAUTHENTICATED_MAX {
+        if self.served.borrow().len() < self.max {
             return false;
         }
+        self.turn_away_oldest();
+        true
+    }
+
+    fn turn_away_oldest(&self) {
         let oldest = self.served.borrow_mut().pop_first();
         if let Some((_, oldest)) = oldest {
             oldest.abort();
         }
-        true
     }
 
     fn place(&self) -> (Place, u64) {
@@ -239,7 +252,7 @@ mod tests {
     fn the_stranger_that_has_dallied_longest_makes_room_for_the_newest() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         tokio::task::LocalSet::new().block_on(&runtime, async {
-            let strangers = Strangers::default();
+            let strangers = Strangers::new(limits::UNAUTHENTICATED_MAX);
             let mut tasks = Vec::new();
             for count in 0..limits::UNAUTHENTICATED_MAX + 3 {
                 let is_full = count >= limits::UNAUTHENTICATED_MAX;

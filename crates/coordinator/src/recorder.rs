@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use musec_protocol::{CommandId, LaunchId, Tail};
-use musec_trace::journal::Journal;
+use musec_trace::journal::{Journal, WriteFailure};
 use musec_trace::{CClock, CTime, Event, Record, Sample, Stream};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -25,6 +25,7 @@ pub(crate) struct Recorder {
 
 /// Where a run is recorded.
 struct Files {
+    paths: [PathBuf; 2],
     journal: Journal,
     /// What commands printed, apart from the journal: it can be long, and no figure depends on it.
     outputs: Journal,
@@ -34,6 +35,13 @@ impl Files {
     const fn is_dirty(&self) -> bool {
         self.journal.is_dirty() || self.outputs.is_dirty()
     }
+}
+
+/// One of the files could not be written on.
+#[derive(Debug)]
+pub(crate) struct RecordFailure {
+    pub(crate) path: PathBuf,
+    pub(crate) failure: WriteFailure,
 }
 
 /// The state of all connections, for a sample.
@@ -48,10 +56,21 @@ pub(crate) struct Traffic {
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 
 impl Recorder {
-    pub(crate) fn create(journal: &Path, outputs: &Path, clock: CClock) -> io::Result<Self> {
+    /// Makes both files.
+    ///
+    /// # Errors
+    /// Which of them could not be made, and why.
+    pub(crate) fn create(
+        journal: &Path,
+        outputs: &Path,
+        clock: CClock,
+    ) -> Result<Self, (PathBuf, io::Error)> {
+        let create =
+            |path: &Path| Journal::create(path, clock).map_err(|error| (path.to_owned(), error));
         let files = Files {
-            journal: Journal::create(journal, clock)?,
-            outputs: Journal::create(outputs, clock)?,
+            paths: [journal.to_owned(), outputs.to_owned()],
+            journal: create(journal)?,
+            outputs: create(outputs)?,
         };
         Ok(Self { files: Some(files), ..Self::of_nothing(clock) })
     }
@@ -158,15 +177,21 @@ impl Recorder {
     }
 
     /// The disk's refusal, once.
-    pub(crate) fn take_failure(&self) -> Option<io::Error> {
+    pub(crate) fn take_failure(&self) -> Option<RecordFailure> {
         let files = self.files.as_ref()?;
-        files.journal.take_failure().or_else(|| files.outputs.take_failure())
+        let [journal, outputs] = &files.paths;
+        let failure = files.journal.take_failure().map(|failure| (journal, failure));
+        let failure = failure.or_else(|| Some((outputs, files.outputs.take_failure()?)));
+        failure.map(|(path, failure)| RecordFailure { path: path.clone(), failure })
     }
 
-    pub(crate) fn close(self) -> io::Result<()> {
+    /// Writes and closes both files, whatever becomes of either.
+    pub(crate) fn close(self) -> Result<(), RecordFailure> {
         let Some(files) = self.files else { return Ok(()) };
-        files.outputs.close()?;
-        files.journal.close()
+        let [journal, outputs] = files.paths;
+        let kept = files.outputs.close();
+        files.journal.close().map_err(|failure| RecordFailure { path: journal, failure })?;
+        kept.map_err(|failure| RecordFailure { path: outputs, failure })
     }
 }
 

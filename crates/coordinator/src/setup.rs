@@ -1,7 +1,6 @@
 //! From a program to a run: everything that can fail does so before a worker is launched.
 
 use std::collections::VecDeque;
-use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,15 +10,15 @@ use musec_core::Program;
 use musec_core::fleet::{Fleet, FleetOptions};
 use musec_protocol::RunId;
 use musec_trace::{CClock, CTime, Event, RunStarted, RunStatus};
-use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use crate::descriptors::make_room;
+use crate::descriptors::{TooMany, make_room};
 use crate::engine::{Batch, Engine, Peers, SharedEngine, Sources};
+use crate::error::RunError;
 use crate::folder::{FolderError, Manifest, RunFolder};
 use crate::identity::{Identity, IdentityError, random};
-use crate::launcher::{Launcher, Local, LocalSetup, Spawned, Tickets};
+use crate::launcher::{Launcher, LauncherEvent, Local, LocalSetup, Spawned, Tickets};
 use crate::listener::accept_all;
 use crate::recorder::Recorder;
 use crate::results::{Results, bring};
@@ -104,6 +103,8 @@ pub struct Run {
     path_dirs: Vec<PathBuf>,
     stores: Stores,
     listener: StdListener,
+    /// Connections that may be open without having proved who they are.
+    strangers: usize,
     created_wall_ns: u64,
     stops: (mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<String>),
 }
@@ -128,94 +129,26 @@ pub struct Finished {
     pub results: Results,
 }
 
-/// A run could not start, or could not be recorded to its end.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// Its folder could not be made.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// Its keys and certificates could not be made.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// A store could not be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A wave wants more attempts alive at a time than this process may have open files for.
-    #[error(
-        "wave `{wave}` would have {at_once} workers alive at a time, the limit of open files \
-         allows {possible}; lower it with -j, or raise the limit (ulimit -Hn)"
-    )]
-    TooMany {
-        /// The wave.
-        wave: String,
-        /// How many it would have.
-        at_once: u32,
-        /// How many there can be.
-        possible: u64,
-    },
-    /// The address could not be listened on.
-    #[error("cannot listen on {address}; choose another with --listen")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The system's words.
-        #[source]
-        source: io::Error,
-    },
-    /// The launcher could not start.
-    #[error("cannot start the local launcher in {scratch}")]
-    Launcher {
-        /// Its scratch folder.
-        scratch: PathBuf,
-        /// The system's words.
-        #[source]
-        source: io::Error,
-    },
-    /// The event loop could not start.
-    #[error("cannot start the event loop")]
-    Loop(#[source] io::Error),
-    /// It was asked to stop while results came back.
-    #[error(
-        "interrupted while results came back; the run itself is over, its objects are in {objects}"
-    )]
-    ResultsInterrupted {
-        /// Folder of the run's objects.
-        objects: PathBuf,
-    },
-    /// The journal could not be written; what was recorded before is kept.
-    #[error("cannot write the journal {path}; the run was ended, what was recorded is kept")]
-    Journal {
-        /// The journal.
-        path: PathBuf,
-        /// The system's words.
-        #[source]
-        source: io::Error,
-    },
-}
-
 impl Run {
     /// Prepares a run: makes its folder, ships its files, binds its port.
     ///
     /// # Errors
     /// If any of that fails; nothing was launched then, and no folder is left.
     pub fn create(setup: RunSetup) -> Result<Self, RunError> {
-        make_room(&setup.program, cores(), setup.launch_by.descriptors()).map_err(|refused| {
-            RunError::TooMany {
-                wave: refused.wave,
-                at_once: refused.at_once,
-                possible: refused.possible,
-            }
-        })?;
+        let strangers = make_room(&setup.program, cores(), setup.launch_by.descriptors()).map_err(
+            |refused| {
+                let TooMany { wave, at_once, possible, needed } = refused;
+                RunError::TooMany { wave, at_once, possible, needed }
+            },
+        )?;
+        crate::signals::survive_file_limits().map_err(RunError::Loop)?;
         let id = RunId(random()?);
         let listener = StdListener::bind(setup.listen)
             .map_err(|source| RunError::Listen { address: setup.listen, source })?;
         let folder = RunFolder::create(&setup.runs, id)?;
-        let root = folder.root().to_owned();
-        let filled = Self::fill(id, setup, folder, listener);
-        if filled.is_err()
-            && let Err(error) = std::fs::remove_dir_all(&root)
-        {
-            tracing::warn!("cannot remove {}: {error}", root.display());
+        let filled = Self::fill(id, setup, folder.clone(), listener, strangers);
+        if filled.is_err() {
+            folder.remove();
         }
         filled
     }
@@ -225,6 +158,7 @@ impl Run {
         setup: RunSetup,
         folder: RunFolder,
         listener: StdListener,
+        strangers: usize,
     ) -> Result<Self, RunError> {
         let created_wall_ns = wall_ns();
         let manifest = Manifest {
@@ -245,12 +179,22 @@ impl Run {
             Some(store) => own_store(&setup.job_folder, store)?,
             None => folder.objects(),
         };
-        let stores = Stores { store: Place::folder(&objects)?, inputs: Place::folder(&inputs)? };
+        let stores = Stores { store: Place::store(&objects)?, inputs: Place::inputs(&inputs)? };
         let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
         folder.write(&folder.manifest(), &json)?;
         // Unbounded, for it holds a few requests of the program's own.
         let stops = mpsc::unbounded_channel();
-        Ok(Self { id, setup, folder, path_dirs, stores, listener, created_wall_ns, stops })
+        Ok(Self {
+            id,
+            setup,
+            folder,
+            path_dirs,
+            stores,
+            listener,
+            strangers,
+            created_wall_ns,
+            stops,
+        })
     }
 
     /// The run's id.
@@ -280,16 +224,22 @@ impl Run {
             .enable_all()
             .build()
             .map_err(RunError::Loop)?;
-        tokio::task::LocalSet::new().block_on(&runtime, self.execute_here())
+        let folder = self.folder.clone();
+        let finished = tokio::task::LocalSet::new().block_on(&runtime, self.execute_here());
+        if finished.as_ref().is_err_and(RunError::is_before_launch) {
+            folder.remove();
+        }
+        // A look at a store whose disk does not answer is not waited for.
+        runtime.shutdown_background();
+        finished
     }
 
     async fn execute_here(mut self) -> Result<Finished, RunError> {
         let signals = Signals::listen().map_err(RunError::Loop)?;
         let clock = CClock::start();
-        let journal_path = self.folder.journal();
-        let journal_error = |source| RunError::Journal { path: journal_path.clone(), source };
         let mut recorder = if self.setup.is_recorded {
-            Recorder::create(&journal_path, &self.folder.outputs(), clock).map_err(journal_error)?
+            Recorder::create(&self.folder.journal(), &self.folder.outputs(), clock)
+                .map_err(|(path, source)| FolderError::Write { path, source })?
         } else {
             Recorder::of_nothing(clock)
         };
@@ -301,7 +251,7 @@ impl Run {
         let (launcher_events, launcher_receiver) = mpsc::unbounded_channel();
         // One for each wave.
         let (listings, listed) = mpsc::unbounded_channel();
-        let launcher = self.launcher(spawned_sender)?;
+        let launcher = self.launcher(spawned_sender, launcher_events.clone())?;
         let options = self.fleet_options();
         let stops = self.take_stops();
         let (listener, address) = listen(self.listener, self.setup.listen)?;
@@ -323,25 +273,29 @@ impl Run {
             asleep_until: CTime::ZERO,
             batch: Batch::default(),
             finished: None,
-            journal_failure: None,
+            record_failure: None,
         };
         let sources =
             Sources { spawned, launcher: launcher_receiver, listings: listed, signals, stops };
         let engine = SharedEngine::new(engine);
-        let accepting = accept_all(listener, config, clock, engine.clone());
+        let accepting = accept_all(listener, config, clock, engine.clone(), self.strangers);
         let accepting = tokio::task::spawn_local(accepting);
         let status = engine.run(sources).await;
         accepting.abort();
-        let status = status.map_err(journal_error)?;
+        let status = status?;
         if status == RunStatus::Interrupted {
             return Ok(Finished { status, results: Results::default() });
         }
         let mut signals = Signals::listen().map_err(RunError::Loop)?;
         let bringing = bring(&self.stores.store, &program.results, &self.setup.job_folder);
         let results = tokio::select! {
-            results = bringing => results?,
+            results = bringing => results.map_err(|source| {
+                let objects = self.stores.store.path().to_owned();
+                RunError::Results { objects, source: Box::new(source) }
+            })?,
             _ = signals.next() => {
-                return Err(RunError::ResultsInterrupted { objects: self.folder.objects() });
+                let objects = self.stores.store.path().to_owned();
+                return Err(RunError::ResultsInterrupted { objects });
             }
         };
         Ok(Finished { status, results })
@@ -357,7 +311,11 @@ impl Run {
         }
     }
 
-    fn launcher(&self, spawned: mpsc::UnboundedSender<Spawned>) -> Result<Launcher, RunError> {
+    fn launcher(
+        &self,
+        spawned: mpsc::UnboundedSender<Spawned>,
+        events: mpsc::UnboundedSender<LauncherEvent>,
+    ) -> Result<Launcher, RunError> {
         let local = match &self.setup.launch_by {
             LaunchBy::Local => LocalSetup {
                 program: self.setup.worker_program.clone(),
@@ -369,7 +327,7 @@ impl Run {
             }
         };
         let scratch = local.scratch_root.clone();
-        let started = Local::start(local, spawned);
+        let started = Local::start(&local, spawned, events);
         started.map(Launcher::Local).map_err(|source| RunError::Launcher { scratch, source })
     }
 
@@ -419,7 +377,7 @@ fn cores() -> u32 {
 /// Short, for the socket inside has a path of at most 108 bytes.
 fn scratch_root(run: RunId) -> PathBuf {
     let id = run.to_string();
-    std::env::temp_dir().join(format!("musec-{}", &id[..16]))
+    absolute(&std::env::temp_dir()).join(format!("musec-{}", &id[..16]))
 }
 
 /// The folder that a job names as its store; it is made if it is not there.

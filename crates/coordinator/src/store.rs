@@ -1,5 +1,6 @@
 //! The coordinator's own look at stores: listing for items, copying of results.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,9 @@ use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore, ObjectStoreExt, path::Path as Key};
 use thiserror::Error;
 use url::Url;
+
+use crate::cure::cure;
+use crate::listing::{Listing, is_upload, list};
 
 /// Keys of one listing: more would not fit in one journal record, and no job of this kind has them.
 const KEYS_MAX: usize = 1_000_000;
@@ -25,7 +29,10 @@ pub(crate) struct Stores {
 #[derive(Clone)]
 pub(crate) struct Place {
     objects: Arc<dyn ObjectStore>,
+    path: PathBuf,
     url: String,
+    /// Whether objects are put here; files of uploads that are under way are no objects.
+    takes_uploads: bool,
 }
 
 /// A store could not be used.
@@ -46,15 +53,27 @@ pub enum StoreError {
     /// A glob that is none.
     #[error(transparent)]
     Glob(musec_core::PlanError),
-    /// Listing failed; told with its cause, as it goes into the journal in one line.
-    #[error("cannot list {url}: {source}")]
+    /// Listing failed.
+    #[error("cannot list {path}")]
     List {
-        /// The store.
-        url: String,
-        /// The store's words.
-        source: object_store::Error,
+        /// The folder.
+        path: PathBuf,
+        /// The system's words.
+        #[source]
+        source: std::io::Error,
     },
-    /// A glob or a listing has a key that the store cannot have.
+    /// A file that items are made of could not be read.
+    #[error("cannot read {key} in {url}")]
+    Read {
+        /// The file.
+        key: String,
+        /// Its place.
+        url: String,
+        /// The system's words.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A glob has a key that the store cannot have.
     #[error("{key:?} is not a key: {why}")]
     Key {
         /// What was taken for a key.
@@ -85,7 +104,7 @@ pub enum StoreError {
         source: object_store::Error,
     },
     /// A file could not be written.
-    #[error("cannot write {path}")]
+    #[error("cannot write {path}{}", cure(.source))]
     Write {
         /// The file.
         path: PathBuf,
@@ -97,34 +116,52 @@ pub enum StoreError {
 
 impl Place {
     /// A folder as a store.
-    pub(crate) fn folder(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn store(path: &Path) -> Result<Self, StoreError> {
+        Self::folder(path, true)
+    }
+
+    /// A folder of files that are only got.
+    pub(crate) fn inputs(path: &Path) -> Result<Self, StoreError> {
+        Self::folder(path, false)
+    }
+
+    fn folder(path: &Path, takes_uploads: bool) -> Result<Self, StoreError> {
         let objects = LocalFileSystem::new_with_prefix(path)
             .map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
         let url =
             Url::from_directory_path(path).map_err(|()| StoreError::NoUrl(path.to_owned()))?;
-        Ok(Self { objects: Arc::new(objects), url: url.into() })
+        let path = path.to_owned();
+        Ok(Self { objects: Arc::new(objects), path, url: url.into(), takes_uploads })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The keys that match, sorted by bytes.
+    /// The keys that match, sorted by bytes. Names that match and can be no key are warned of.
     pub(crate) async fn list(&self, glob: &Glob) -> Result<Vec<String>, StoreError> {
-        let prefix = if glob.folder.is_empty() { None } else { Some(parse_key(&glob.folder)?) };
-        let list_error = |source| StoreError::List { url: self.url.clone(), source };
-        let mut keys = Vec::new();
-        let mut listing = self.objects.list(prefix.as_ref());
-        while let Some(object) = listing.try_next().await.map_err(list_error)? {
-            let key = object.location.to_string();
-            if glob.matches(&key) {
-                keys.push(key);
-            }
-            if keys.len() > KEYS_MAX {
-                return Err(StoreError::TooMany(glob.pattern.clone()));
-            }
+        if !glob.folder.is_empty() {
+            parse_key(&glob.folder)?;
         }
-        keys.sort_unstable();
+        let (root, wanted, hides) = (self.path.clone(), glob.clone(), self.takes_uploads);
+        let listing = tokio::task::spawn_blocking(move || list(&root, &wanted, hides, KEYS_MAX));
+        let Listing { keys, unfit } = match listing.await {
+            Ok(listing) => listing.map_err(|(path, source)| StoreError::List { path, source })?,
+            Err(error) => {
+                let (path, source) = (self.path.clone(), std::io::Error::other(error));
+                return Err(StoreError::List { path, source });
+            }
+        };
+        for path in unfit {
+            tracing::warn!("{path:?} in {} can be no key, and is left out; rename it", self.url);
+        }
+        if keys.len() > KEYS_MAX {
+            return Err(StoreError::TooMany(glob.pattern.clone()));
+        }
         Ok(keys)
     }
 
@@ -132,12 +169,30 @@ impl Place {
     async fn read(&self, key: &str) -> Result<Vec<u8>, StoreError> {
         let get_error =
             |source| StoreError::Get { key: key.to_owned(), url: self.url.clone(), source };
+        let name = Path::new(key).file_name().unwrap_or_default();
+        if !self.takes_uploads && is_upload(name) {
+            // The store would take it for an upload's.
+            let url = self.url.clone();
+            return self.read_file(key).map_err(|source| StoreError::Read {
+                key: key.to_owned(),
+                url,
+                source,
+            });
+        }
         let object = self.objects.get(&Key::from(key)).await.map_err(get_error)?;
         if object.meta.size > ITEMS_TEXT_BYTES_MAX as u64 {
             let (key, bytes) = (key.to_owned(), object.meta.size);
             return Err(StoreError::TooLarge { key, bytes });
         }
         object.bytes().await.map(Into::into).map_err(get_error)
+    }
+
+    /// No more of it than shows that it is too large: that is found where it is used.
+    fn read_file(&self, key: &str) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let most = ITEMS_TEXT_BYTES_MAX as u64 + 1;
+        std::fs::File::open(self.path.join(key))?.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Copies an object into a file that appears whole or not at all.
@@ -222,7 +277,7 @@ mod tests {
         for name in names {
             std::fs::write(folder.join(name), name).expect("written");
         }
-        let store = Place::folder(place.path()).expect("a store");
+        let store = Place::store(place.path()).expect("a store");
         let glob = Glob::new(KeyPlace::Store, "ö#%41/*").expect("a glob");
         let keys = block_on(store.list(&glob)).expect("listed");
         let mut expected = names.map(|name| format!("ö#%41/{name}"));
@@ -240,7 +295,7 @@ mod tests {
     fn what_another_run_is_bringing_at_the_same_time_is_left_alone() {
         let place = tempfile::tempdir().expect("temporary folder");
         std::fs::write(place.path().join("object"), "whole").expect("written");
-        let store = Place::folder(place.path()).expect("a store");
+        let store = Place::store(place.path()).expect("a store");
         let copy = place.path().join("copy");
         let of_another = [place.path().join("copy.part"), place.path().join("copy.1.part")];
         for path in &of_another {
@@ -254,12 +309,32 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_that_fails_tells_the_file_that_it_failed_at() {
+    fn a_name_that_can_be_no_key_keeps_no_other_out_and_numbered_names_are_files_of_inputs() {
+        use std::os::unix::ffi::OsStrExt;
         let place = tempfile::tempdir().expect("temporary folder");
-        std::fs::write(place.path().join("line\nbreak"), "").expect("written");
-        let store = Place::folder(place.path()).expect("a store");
+        for name in [&b"line\nbreak"[..], b"\xff\xfe", b"a", b"a#1", b"b#x"] {
+            let path = place.path().join(std::ffi::OsStr::from_bytes(name));
+            std::fs::write(path, name).expect("written");
+        }
+        std::os::unix::fs::symlink(".", place.path().join("circle")).expect("linked");
         let glob = Glob::new(KeyPlace::Store, "*").expect("a glob");
-        let error = block_on(store.list(&glob)).expect_err("no key has a line break");
-        assert!(error.to_string().contains("break"), "{error}");
+        let inputs = Place::inputs(place.path()).expect("a folder");
+        assert_eq!(block_on(inputs.list(&glob)).expect("listed"), ["a", "a#1", "b#x"]);
+        assert_eq!(block_on(inputs.read("a#1")).expect("read"), b"a#1");
+        let store = Place::store(place.path()).expect("a store");
+        assert_eq!(block_on(store.list(&glob)).expect("listed"), ["a", "b#x"]);
+        let all = Glob::new(KeyPlace::Store, "**").expect("a glob");
+        assert_eq!(block_on(inputs.list(&all)).expect("listed"), ["a", "a#1", "b#x"]);
+        let listing = list(place.path(), &glob, false, 10).expect("listed");
+        assert_eq!(listing.unfit.len(), 2, "{listing:?}");
+        assert_eq!(list(place.path(), &glob, false, 1).expect("listed").keys.len(), 3);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_has_no_files() {
+        let place = tempfile::tempdir().expect("temporary folder");
+        let store = Place::store(place.path()).expect("a store");
+        let glob = Glob::new(KeyPlace::Store, "gone/*").expect("a glob");
+        assert!(block_on(store.list(&glob)).expect("listed").is_empty());
     }
 }

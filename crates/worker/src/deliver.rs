@@ -12,7 +12,7 @@ use musec_protocol::{ErrorKind, Object, Outcome, PhaseKind};
 use rustix::io::Errno;
 
 use crate::execute::{Context, blocking};
-use crate::failure::Failure;
+use crate::failure::{Failure, cure, kind_of};
 use crate::progress::Progress;
 use crate::scratch::show;
 use crate::transfer::Partial;
@@ -41,7 +41,8 @@ pub(crate) async fn deliver(
     let target = PathBuf::from(OsStr::from_bytes(path));
     let moving = target.clone();
     let bytes = blocking(move || move_file(&from, &moving)).await.map_err(|error| {
-        Failure::io(&format!("cannot deliver {shown} to {}", show(path)), &error)
+        let text = format!("cannot deliver {shown} to {}: {error}{}", show(path), cure(&error));
+        Failure::new(kind_of(&error), text)
     })?;
     let done = progress.leave();
     progress.note(|all| {

@@ -59,7 +59,7 @@ pub enum WorkerError {
     #[error("more than {0} commands outstanding")]
     Flooded(usize),
     /// The scratch folder could not be made.
-    #[error("cannot make the scratch folder {path}")]
+    #[error("cannot make the scratch folder {path} (TMPDIR names another place)")]
     Scratch {
         /// The folder.
         path: PathBuf,

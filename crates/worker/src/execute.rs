@@ -3,11 +3,15 @@
 //! In: a decoded command and its stamp a. Out: one reply, whatever happened, with s, f and what
 //! the action told of itself; b is the writer's. Actions know nothing of this.
 
+use std::any::Any;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::time::Duration;
+
+use futures_util::FutureExt;
 
 use musec_protocol::limits::OUTPUT_TAIL_BYTES_MAX;
 use musec_protocol::{
@@ -101,9 +105,10 @@ pub(crate) async fn execute(
         None
     } else {
         let action = perform(&command.action, context, stop, &begun.progress);
+        let action = AssertUnwindSafe(Box::pin(action)).catch_unwind();
         tokio::select! {
             biased;
-            result = Box::pin(action) => result,
+            result = action => result.unwrap_or_else(|panic| Some(Err(in_panic(&*panic)))),
             () = time_limit(limit, stop) => None,
         }
     };
@@ -113,6 +118,18 @@ pub(crate) async fn execute(
         None => stop.reason().unwrap_or(Reason::Cancelled).into(),
     };
     begun.finish(outcome, context)
+}
+
+/// A panic as a command's failure: the coordinator waits for an answer. The one known cause is that
+/// the system gives no thread for what would hold up the loop.
+fn in_panic(panic: &(dyn Any + Send)) -> Failure {
+    let words = panic.downcast_ref::<String>().map(String::as_str);
+    let words = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words");
+    if words.contains("spawn worker thread") {
+        let cure = "raise the limit of processes (ulimit -u), or lower -j";
+        return Failure::new(ErrorKind::Full, format!("cannot start a thread: {words}; {cure}"));
+    }
+    Failure::new(ErrorKind::Io, format!("the worker panicked, which is a bug of musec: {words}"))
 }
 
 /// Asks the command to end when its time is over; never returns.

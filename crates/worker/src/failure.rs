@@ -18,9 +18,29 @@ impl Failure {
         Self { kind, text: text.into() }
     }
 
-    /// An error of the system while doing `what`.
+    /// An error of the system while doing `what` in the scratch folder.
     pub(crate) fn io(what: &str, error: &io::Error) -> Self {
-        Self::new(kind_of(error), format!("{what}: {error}"))
+        let place =
+            if is_full(error) { ", where the scratch folders are: TMPDIR names it" } else { "" };
+        Self::new(kind_of(error), format!("{what}: {error}{}{place}", cure(error)))
+    }
+}
+
+/// Whether a disk is full.
+fn is_full(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::NOSPC | Errno::DQUOT))
+}
+
+/// What to do about a limit of the worker's machine, to follow a sentence.
+pub(crate) fn cure(error: &io::Error) -> &'static str {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOSPC | Errno::DQUOT) => "; free space there",
+        Some(Errno::FBIG) => "; raise the limit of a file's size (ulimit -f)",
+        Some(Errno::MFILE | Errno::NFILE) => "; raise the limit of open files (ulimit -n)",
+        Some(Errno::NOMEM) => "; there is no memory for it: lower -j",
+        Some(Errno::AGAIN) => "; raise the limit of processes (ulimit -u), or lower -j",
+        _ => "",
     }
 }
 

@@ -17,6 +17,7 @@ mod facts;
 mod failure;
 mod guard;
 mod lanes;
+mod listing;
 mod output;
 mod processes;
 mod progress;

@@ -219,8 +219,9 @@ fn explain(run: &Run, error: &io::Error) -> Failure {
             "; ship it (or its interpreter) with `files`, or install it on the worker's machine"
         }
         Some(Errno::ACCESS) => "; make it executable",
-        Some(Errno::AGAIN) => "; raise the limit of processes, or lower -j",
-        Some(Errno::NOMEM) => "; no memory for a child: lower -j",
+        Some(Errno::AGAIN) => "; raise the limit of processes (ulimit -u), or lower -j",
+        Some(Errno::NOMEM) => "; there is no memory for it: lower -j",
+        Some(Errno::MFILE | Errno::NFILE) => "; raise the limit of open files (ulimit -n)",
         Some(Errno::TOOBIG) => "; its arguments and environment are too long: pass a file",
         _ => "",
     };

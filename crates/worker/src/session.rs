@@ -74,6 +74,8 @@ fn signalled() -> Result<impl Future<Output = &'static str>, WorkerError> {
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hangup = listen(SignalKind::hangup())?;
+    // A write beyond the limit of a file's size is an error of that write, and does not kill.
+    drop(listen(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => "SIGINT",

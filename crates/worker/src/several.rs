@@ -13,13 +13,13 @@ use futures_util::stream;
 use futures_util::{StreamExt, TryStreamExt};
 use globset::{GlobBuilder, GlobMatcher};
 use musec_protocol::limits::{FRAME_BYTES_MAX, OBJECTS_MAX};
-use musec_protocol::{ErrorKind, Get, Outcome, PhaseKind, Put, Which};
+use musec_protocol::{ErrorKind, Get, Outcome, PhaseKind, Place, Put, Which};
 
 use crate::execute::{Context, blocking};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::scratch::show;
-use crate::store::{key, refused};
+use crate::store::key;
 use crate::transfer::{self, Marks};
 
 /// What one object takes in a reply beside its key at most: stamps, an etag, a version.
@@ -88,6 +88,7 @@ pub(crate) async fn put(
 }
 
 /// Which names are meant, and which folder they are below.
+#[derive(Clone)]
 struct Names {
     /// With a slash at its end; empty for all.
     folder: String,
@@ -126,29 +127,26 @@ impl Names {
 
 /// The keys that are meant, sorted.
 async fn list(get: &Get, names: &Names, context: &Context) -> Result<Vec<String>, Failure> {
-    let (objects, url) = context.stores.place(get.place)?;
+    let (_, url) = context.stores.place(get.place)?;
     let folder = names.folder.trim_end_matches('/');
-    let prefix = if folder.is_empty() { None } else { Some(key(folder)?) };
-    let mut keys = Vec::new();
-    let mut listing = objects.list(prefix.as_ref());
-    while let Some(object) = listing.next().await {
-        let found = match object {
-            Ok(object) => object.location.to_string(),
-            Err(object_store::Error::NotFound { .. }) => continue,
-            Err(error) => return Err(refused(&get.key, url, &error)),
-        };
-        if names.are(&found) {
-            keys.push(found);
-        }
-        if keys.len() > OBJECTS_MAX {
-            return Err(too_many());
-        }
+    if !folder.is_empty() {
+        key(folder)?;
+    }
+    let root = context.stores.folder(get.place)?;
+    let (wanted, below, hides) = (names.clone(), folder.to_owned(), get.place == Place::Store);
+    let listing =
+        blocking(move || Ok(crate::listing::list(&root, &below, hides, |name| wanted.are(name))));
+    let listed = listing
+        .await
+        .map_err(|error| Failure::new(ErrorKind::Io, format!("cannot list {url}: {error}")))?;
+    let keys = listed?;
+    if keys.len() > OBJECTS_MAX {
+        return Err(too_many());
     }
     if keys.is_empty() {
         let text = format!("no object {} in {url}", get.key);
         return Err(Failure::new(ErrorKind::Missing, text));
     }
-    keys.sort_unstable();
     Ok(keys)
 }
 

@@ -20,6 +20,7 @@ use object_store::{
 
 use crate::execute::{Context, blocking};
 use crate::failure::Failure;
+use crate::listing::is_upload;
 use crate::progress::{Done, Progress};
 use crate::scratch::show;
 use crate::store::{key, refused};
@@ -68,17 +69,12 @@ pub(crate) async fn get(
     progress: &Marks<'_>,
 ) -> Result<Outcome, Failure> {
     let asked = progress.enter(PhaseKind::FirstByte);
-    let (objects, url) = context.stores.place(get.place)?;
+    let (_, url) = context.stores.place(get.place)?;
     let path = context.scratch.place(&get.file)?;
-    let options = GetOptions::default().with_range(get.range.map(wanted));
-    let found = objects.get_opts(&key(&get.key)?, options).await;
-    let found = found.map_err(|error| refused(&get.key, url, &error))?;
-    let (meta, range) = (found.meta.clone(), found.range.clone());
-    let length = range.end.saturating_sub(range.start);
+    let Found { etag, version, length, mut source } = find(get, context).await?;
     let failed =
         |error: &io::Error| Failure::io(&format!("cannot write {}", show(&get.file)), error);
     let (partial, mut file) = Partial::create(context.scratch.path()).map_err(|e| failed(&e))?;
-    let mut source = Source::of(found).map_err(|error| failed(&error))?;
     let (mut first_byte, mut last_byte, mut bytes) = (None, asked, 0);
     loop {
         let least = if first_byte.is_none() { 1 } else { CHUNK_BYTES };
@@ -107,8 +103,8 @@ pub(crate) async fn get(
     progress.note(|done| {
         done.objects.push(Object {
             key: prefixed(get),
-            etag: meta.e_tag.unwrap_or_default(),
-            version: meta.version.unwrap_or_default(),
+            etag,
+            version,
             bytes,
             asked,
             first_byte: first_byte.unwrap_or(ended),
@@ -117,6 +113,53 @@ pub(crate) async fn get(
         });
     });
     Ok(Outcome::Ok)
+}
+
+/// An object that was found, or the part of it that is asked for.
+struct Found {
+    etag: String,
+    version: String,
+    length: u64,
+    source: Source,
+}
+
+async fn find(get: &Get, context: &Context) -> Result<Found, Failure> {
+    let (objects, url) = context.stores.place(get.place)?;
+    let location = key(&get.key)?;
+    let unread =
+        |error: &io::Error| Failure::io(&format!("cannot read {} in {url}", get.key), error);
+    let name = Path::new(&get.key).file_name().unwrap_or_default();
+    if get.place == Place::Inputs && is_upload(name) {
+        // The store would take it for an upload's.
+        let path = context.stores.folder(get.place)?.join(&get.key);
+        return numbered(&path, get.range).map_err(|error| unread(&error));
+    }
+    let options = GetOptions::default().with_range(get.range.map(wanted));
+    let found = objects.get_opts(&location, options).await;
+    let found = found.map_err(|error| refused(&get.key, url, &error))?;
+    Ok(Found {
+        etag: found.meta.e_tag.clone().unwrap_or_default(),
+        version: found.meta.version.clone().unwrap_or_default(),
+        length: found.range.end.saturating_sub(found.range.start),
+        source: Source::of(found).map_err(|error| unread(&error))?,
+    })
+}
+
+/// A file that the store does not open, because its name ends like `#1`.
+fn numbered(path: &Path, range: Option<ByteRange>) -> io::Result<Found> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let Range { start, end } = match range {
+        None => 0..size,
+        Some(ByteRange::From { from, to }) => {
+            from..to.map_or(size, |to| to.saturating_add(1).min(size))
+        }
+        Some(ByteRange::Last(last)) => size.saturating_sub(last)..size,
+    };
+    file.seek(SeekFrom::Start(start))?;
+    let length = end.saturating_sub(start);
+    let source = Source::File(Some(file), length);
+    Ok(Found { etag: String::new(), version: String::new(), length, source })
 }
 
 /// A range as a store is asked for it.

@@ -28,6 +28,7 @@ impl Trace {
             Event::WaveSkipped { wave, name, reason } => {
                 let wave = self.wave(*wave, name);
                 wave.skipped.get_or_insert_with(|| reason.clone());
+                wave.skipped_at.get_or_insert(at);
             }
             Event::Printed { launch, text, total_bytes } => {
                 self.print(at, *launch, text, *total_bytes);

@@ -59,6 +59,8 @@ pub struct Wave {
     pub ended: Option<CTime>,
     /// Why it will not start.
     pub skipped: Option<String>,
+    /// When that was decided.
+    pub skipped_at: Option<CTime>,
 }
 
 /// A state of a wave's program.

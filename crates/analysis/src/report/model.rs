@@ -398,10 +398,10 @@ pub struct SlowWorker {
     pub categories: Categories,
 }
 
-/// Why an attempt has no result.
+/// Why an attempt has no result, or a wave did not start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureReport {
-    /// The worker; absent if the attempt was never requested.
+    /// The worker; absent of a wave, and if the attempt was never requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<u32>,
     /// Its attempt.
@@ -413,7 +413,7 @@ pub struct FailureReport {
     /// In which state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// The command, or what else failed.
+    /// The command, or what else failed; `wave` of one that did not start.
     pub command: String,
     /// What the command was given.
     pub arguments: Vec<String>,

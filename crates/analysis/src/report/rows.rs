@@ -188,9 +188,35 @@ fn view_error(command: &Command) -> Option<f64> {
     (service > 0).then(|| outside as f64 / service as f64)
 }
 
-/// Failures in the order of their records.
+/// Failures in the order of their records; those of attempts, and waves that could not start.
 pub(super) fn failures(trace: &Trace) -> Vec<FailureReport> {
-    let rows = trace.failures().iter().map(|(at, failure)| {
+    let mut rows: Vec<_> = attempt_failures(trace).chain(wave_failures(trace)).collect();
+    rows.sort_by_key(|failure| failure.at_ns);
+    rows
+}
+
+/// Waves that did not start, but for those of a run that was told to end before.
+fn wave_failures(trace: &Trace) -> impl Iterator<Item = FailureReport> + '_ {
+    let cancelled = trace.cancelled().map(|(at, _)| at);
+    trace.waves().iter().filter_map(move |(id, wave)| {
+        let (at, reason) = (wave.skipped_at?, wave.skipped.as_ref()?);
+        cancelled.is_none_or(|cancelled| at < cancelled).then(|| FailureReport {
+            worker: None,
+            attempt: None,
+            wave: Some(trace.wave_name(*id)),
+            state: None,
+            command: "wave".to_owned(),
+            arguments: Vec::new(),
+            error: reason.clone(),
+            output: String::new(),
+            output_bytes: None,
+            at_ns: at.ns,
+        })
+    })
+}
+
+fn attempt_failures(trace: &Trace) -> impl Iterator<Item = FailureReport> + '_ {
+    trace.failures().iter().map(|(at, failure)| {
         let attempt = trace.attempts().get(&failure.launch);
         let command = failure.command.and_then(|id| attempt?.commands.get(&id));
         let reply = command.and_then(|command| command.reply.as_ref());
@@ -207,8 +233,7 @@ pub(super) fn failures(trace: &Trace) -> Vec<FailureReport> {
             output_bytes: reply.map(|reply| reply.stdout_bytes.saturating_add(reply.stderr_bytes)),
             at_ns: at.ns,
         }
-    });
-    rows.collect()
+    })
 }
 
 /// Arguments as text.

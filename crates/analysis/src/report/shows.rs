@@ -12,7 +12,10 @@ use crate::fold::{Attempt, Command, ReplyFacts, Trace};
 /// All attempts of `worker`; `None` if it had none. `account` must be of the same trace.
 #[must_use]
 pub fn show(trace: &Trace, account: &Account, worker: WorkerId) -> Option<Show> {
-    let launches = &trace.workers().get(&worker)?.attempts;
+    let launches = trace.workers().get(&worker).map_or(&[][..], |worker| &worker.attempts);
+    if launches.is_empty() {
+        return not_started(trace, worker);
+    }
     let attempts: Vec<ShowAttempt> = launches
         .iter()
         .filter_map(|launch| {
@@ -27,6 +30,21 @@ pub fn show(trace: &Trace, account: &Account, worker: WorkerId) -> Option<Show> 
         worker: worker.0,
         wave: trace.wave_name(last.wave),
         attempts,
+    })
+}
+
+/// A worker that its wave has, and that was not launched yet.
+fn not_started(trace: &Trace, worker: WorkerId) -> Option<Show> {
+    let (id, _) = trace.waves().iter().find(|(_, wave)| {
+        wave.started.is_some()
+            && worker.0.checked_sub(wave.first_worker.0).is_some_and(|index| index < wave.workers)
+    })?;
+    Some(Show {
+        schema: 1,
+        run: trace.run().map(|run| run.run.to_string()).unwrap_or_default(),
+        worker: worker.0,
+        wave: trace.wave_name(*id),
+        attempts: Vec::new(),
     })
 }
 

@@ -25,17 +25,27 @@ type Kind<'a> = (Option<&'a str>, Option<&'a str>, &'a str, &'a str, &'a str);
 /// The section alone; empty without failures.
 pub(crate) fn render(report: &Report, look: &Look) -> String {
     let mut page = Page::new(look);
-    write(&mut page, report);
+    write_all(&mut page, &report.failures.iter().collect::<Vec<_>>());
     page.into_text()
 }
 
+/// Those of attempts; why a wave did not start has been told.
 pub(super) fn write(page: &mut Page<'_>, report: &Report) {
-    if report.failures.is_empty() {
+    let failures = report.failures.iter();
+    write_all(page, &failures.filter(|failure| !is_of_wave(failure)).collect::<Vec<_>>());
+}
+
+fn is_of_wave(failure: &FailureReport) -> bool {
+    failure.worker.is_none() && failure.wave.is_some()
+}
+
+fn write_all(page: &mut Page<'_>, failures: &[&FailureReport]) {
+    if failures.is_empty() {
         return;
     }
-    let count = u64::try_from(report.failures.len()).unwrap_or(u64::MAX);
+    let count = u64::try_from(failures.len()).unwrap_or(u64::MAX);
     page.heading("Failures", &format!("{count}; those alike are told once"));
-    let groups = group(&report.failures);
+    let groups = group(failures);
     for failures in groups.iter().take(TOLD_MAX) {
         one(page, failures);
     }
@@ -47,10 +57,10 @@ pub(super) fn write(page: &mut Page<'_>, report: &Report) {
 }
 
 /// The same failures together, in order of the first of each.
-fn group(failures: &[FailureReport]) -> Vec<Vec<&FailureReport>> {
+fn group<'a>(failures: &[&'a FailureReport]) -> Vec<Vec<&'a FailureReport>> {
     let mut places: BTreeMap<Kind<'_>, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<&FailureReport>> = Vec::new();
-    for failure in failures {
+    for &failure in failures {
         let kind = (
             failure.wave.as_deref(),
             failure.state.as_deref(),
@@ -72,7 +82,9 @@ fn one(page: &mut Page<'_>, failures: &[&FailureReport]) {
     let look = *page.look;
     let mut place = vec![whose(failures)];
     place.extend(first.state.as_ref().map(|state| format!("state {}", clean(state))));
-    place.push(clean(&first.command));
+    if !is_of_wave(first) {
+        place.push(clean(&first.command));
+    }
     page.flow(&format!("{} ", look.paint(Ink::Bad, "✗")), &[place.join(", ")]);
     page.sentence(Some(Ink::Bad), "  ", &clean(&first.error));
     if !first.arguments.is_empty() {
@@ -103,7 +115,11 @@ fn one(page: &mut Page<'_>, failures: &[&FailureReport]) {
 fn whose(failures: &[&FailureReport]) -> String {
     let attempt = |failure: &FailureReport| failure.attempt.unwrap_or(0);
     if let [one] = failures {
-        let Some(worker) = one.worker else { return "an attempt that was never asked for".into() };
+        let Some(worker) = one.worker else {
+            let of_wave = |wave| format!("wave {}, which did not start", clean(wave));
+            let wave = one.wave.as_deref();
+            return wave.map_or_else(|| "an attempt that was never asked for".into(), of_wave);
+        };
         return format!("worker {worker}, attempt {}", attempt(one));
     }
     let workers: Vec<u32> = failures.iter().filter_map(|failure| failure.worker).collect();

@@ -76,8 +76,8 @@ fn unfinished(page: &mut Page<'_>, report: &Report, torn_bytes: u64) {
         (Status::Interrupted, None) => page.sentence(
             Some(Ink::Alert),
             "",
-            "The journal has no end and no coordinator is at it: it was killed, or its machine \
-             stopped. These are the figures of what was recorded; what workers did after their last \
+            "The journal has no end and no coordinator is at it: it was killed, its disk was full, \
+             or its machine stopped. These are the figures of what was recorded; what workers did after their last \
              sign of life is not known, and counted as lost.",
         ),
         (Status::Done | Status::Failed, _) => {}

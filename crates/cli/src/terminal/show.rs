@@ -20,6 +20,9 @@ pub(crate) fn render(show: &Show, look: &Look) -> String {
     let worker = look.paint(Ink::Strong, &format!("worker {}", show.worker));
     let run = short_id(&show.run);
     page.flow("", &[format!("{worker} of wave {}", clean(&show.wave)), format!("run {run}")]);
+    if show.attempts.is_empty() {
+        page.line("It has not started: no attempt of it was launched so far.");
+    }
     for attempt in &show.attempts {
         write_attempt(&mut page, attempt);
     }

@@ -1,14 +1,22 @@
 //! Running the real binary on real jobs, and looking for what it leaves behind.
 #![allow(dead_code, reason = "each test program uses the part that it needs")]
 
+pub(crate) mod machine;
+pub(crate) mod watchdog;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use watchdog::Watched;
+
+/// The real binary.
+pub(crate) const MUSEC: &str = env!("CARGO_BIN_EXE_musec");
 
 /// A folder with a job, and everything that a run of it leaves.
 pub(crate) struct Place {
@@ -28,16 +36,27 @@ impl Place {
         Self { folder, mark }
     }
 
+    /// The variable that marks processes, with its value.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// `musec` in this folder; every process it starts can be found by the mark.
     pub(crate) fn musec(&self, words: &[&str]) -> Command {
-        let (name, value) = self.mark.split_once('=').expect("a variable");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_musec"));
+        let mut command = self.command(MUSEC);
+        command.args(words);
         command
-            .args(words)
+    }
+
+    /// A program in this folder that starts `musec`, as [`Self::musec`].
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let (name, value) = self.mark.split_once('=').expect("a variable");
+        let mut command = Command::new(program);
+        command
             .current_dir(self.folder.path())
             .env(name, value)
             .env("TMPDIR", self.folder.path())
@@ -48,14 +67,29 @@ impl Place {
     }
 
     pub(crate) fn run(&self, words: &[&str]) -> Output {
-        self.musec(words).output().expect("musec runs")
+        self.output(&mut self.musec(words))
+    }
+
+    /// What a program that runs something in this folder printed, and how it ended.
+    pub(crate) fn output(&self, command: &mut Command) -> Output {
+        self.watch(command.stdout(Stdio::piped()).stderr(Stdio::piped())).output()
+    }
+
+    /// Starts a program that runs something in this folder, with a watchdog.
+    pub(crate) fn watch(&self, command: &mut Command) -> Watched<'_> {
+        Watched::new(self, command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")))
     }
 
     /// Starts `musec run job.toml` and leaves it running.
-    pub(crate) fn start(&self, words: &[&str]) -> Child {
+    pub(crate) fn start(&self, words: &[&str]) -> Watched<'_> {
         let log = fs::File::create(self.path("musec.log")).expect("log");
         let mut command = self.musec(&[&["run", "job.toml"], words].concat());
-        command.stdout(Stdio::null()).stderr(log).spawn().expect("musec starts")
+        self.watch(command.stdout(Stdio::null()).stderr(log))
+    }
+
+    /// What a run that was started has said.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.path("musec.log")).unwrap_or_default()
     }
 
     pub(crate) fn report(&self) -> Value {
@@ -96,8 +130,7 @@ impl Place {
             (found.len() >= count).then_some(found)
         });
         found.unwrap_or_else(|| {
-            let log = fs::read_to_string(self.path("musec.log")).unwrap_or_default();
-            panic!("no {count} processes like {part}: {:?}\n{log}", self.processes())
+            panic!("no {count} processes like {part}: {:?}\n{}", self.processes(), self.log())
         })
     }
 
@@ -107,6 +140,25 @@ impl Place {
         assert!(gone.is_some(), "left after {limit:?}: {:?}", self.processes());
         let scratch = wait_for(limit, || self.scratch().is_empty().then_some(()));
         assert!(scratch.is_some(), "scratch left: {:?}", self.scratch());
+    }
+
+    /// Kills all processes with the mark.
+    pub(crate) fn kill_all(&self) {
+        for (pid, _) in self.processes() {
+            kill("KILL", pid);
+        }
+    }
+
+    /// The processes with the mark: number, parent, state, command line.
+    pub(crate) fn tree(&self) -> String {
+        let line = |(pid, line): (u32, String)| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let facts = stat.rsplit(')').next().unwrap_or_default();
+            let mut facts = facts.split_ascii_whitespace();
+            let (state, parent) = (facts.next().unwrap_or("?"), facts.next().unwrap_or("?"));
+            format!("{pid:>8} of {parent:>8} {state} {line}\n")
+        };
+        self.processes().into_iter().map(line).collect()
     }
 
     fn scratch(&self) -> Vec<PathBuf> {
@@ -121,9 +173,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         // A failed test must not leave processes to those after it.
-        for (pid, _) in self.processes() {
-            kill("KILL", pid);
-        }
+        self.kill_all();
     }
 }
 

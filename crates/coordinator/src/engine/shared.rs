@@ -2,7 +2,6 @@
 //! none holds it while it waits.
 
 use std::cell::RefCell;
-use std::io;
 use std::rc::Rc;
 
 use musec_core::fleet::{Closed, Input};
@@ -12,6 +11,7 @@ use tokio::sync::Notify;
 
 use super::{Engine, Sources};
 use crate::listener::Knock;
+use crate::recorder::RecordFailure;
 
 /// The engine; nothing once the run is over.
 #[derive(Clone)]
@@ -88,7 +88,7 @@ impl SharedEngine {
     ///
     /// # Errors
     /// If the journal could not be written to its end.
-    pub(crate) async fn run(&self, mut sources: Sources) -> io::Result<RunStatus> {
+    pub(crate) async fn run(&self, mut sources: Sources) -> Result<RunStatus, RecordFailure> {
         self.with(|engine| engine.tell(Input::Start));
         let status = self.run_loop(&mut sources).await;
         let engine = self.0.engine.borrow_mut().take();

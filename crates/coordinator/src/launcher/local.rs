@@ -5,7 +5,7 @@
 //! process and workers die by any signal, it kills what is left (see `musec-worker`).
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -21,17 +21,17 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 
 use super::LauncherEvent;
+use super::guard::{self, Guard};
+use crate::cure::cure;
 
 /// How long processes have that were told to end: they have only a scratch folder to remove.
 const EXIT_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// What tells the guard that it need not wait for workers that are still starting.
-const GUARD_ALL_DONE: &[u8] = b"done\n";
-
-/// How long the guard is waited for when all is done: it has only folders to remove.
-const GUARD_TIME_MAX: Duration = Duration::from_secs(3);
+/// Bytes of the workers' log that are searched for the words of one that has just ended.
+const LAST_WORDS_BYTES_MAX: u64 = 64 << 10;
 
 /// What the local launcher needs to know.
+#[derive(Clone)]
 pub(crate) struct LocalSetup {
     /// The binary that has the hidden `worker` and `guard` commands.
     pub(crate) program: PathBuf,
@@ -45,7 +45,7 @@ pub(crate) struct Local {
     /// Never holds more than the fleet has alive at once.
     spawner: Option<std::sync::mpsc::Sender<(LaunchId, String)>>,
     alive: BTreeMap<LaunchId, Alive>,
-    guard: Option<Child>,
+    guard: Guard,
     setup: LocalSetup,
 }
 
@@ -62,12 +62,22 @@ pub(crate) type Spawned = (LaunchId, io::Result<(Child, OwnedFd)>);
 impl Local {
     /// Starts the guard and the spawning thread.
     pub(crate) fn start(
-        setup: LocalSetup,
+        setup: &LocalSetup,
         spawned: mpsc::UnboundedSender<Spawned>,
+        events: mpsc::UnboundedSender<LauncherEvent>,
     ) -> io::Result<Self> {
-        socket_path_fits(&guard_socket(&setup.scratch_root))?;
+        socket_path_fits(&guard::socket(&setup.scratch_root))?;
         make_private_folder(&setup.scratch_root)?;
-        let guard = start_guard(&setup)?;
+        Self::start_within(setup, spawned, events)
+            .inspect_err(|_| remove_leftovers(&setup.scratch_root))
+    }
+
+    fn start_within(
+        setup: &LocalSetup,
+        spawned: mpsc::UnboundedSender<Spawned>,
+        events: mpsc::UnboundedSender<LauncherEvent>,
+    ) -> io::Result<Self> {
+        let guard = Guard::start(setup, events)?;
         let (spawner, launches) = std::sync::mpsc::channel::<(LaunchId, String)>();
         let program = setup.program.clone();
         let log = setup.log.clone();
@@ -78,7 +88,7 @@ impl Local {
                 }
             }
         })?;
-        Ok(Self { spawner: Some(spawner), alive: BTreeMap::new(), guard: Some(guard), setup })
+        Ok(Self { spawner: Some(spawner), alive: BTreeMap::new(), guard, setup: setup.clone() })
     }
 
     pub(crate) fn scratch_root(&self) -> &Path {
@@ -86,7 +96,7 @@ impl Local {
     }
 
     pub(crate) fn guard_socket(&self) -> PathBuf {
-        guard_socket(&self.setup.scratch_root)
+        guard::socket(&self.setup.scratch_root)
     }
 
     /// Asks for an attempt; the answer comes through [`Self::spawned`].
@@ -124,7 +134,23 @@ impl Local {
     /// Reaps an attempt whose process is gone and says in words how it ended.
     pub(crate) fn reap(&mut self, launch: LaunchId) -> String {
         let Some(mut alive) = self.alive.remove(&launch) else { return "gone".into() };
-        alive.child.wait().map_or_else(|error| error.to_string(), describe)
+        let pid = alive.child.id();
+        match alive.child.wait() {
+            Ok(status) if status.code().is_some_and(|code| code != 0) => {
+                let words = last_words(&self.setup.log, pid);
+                words.map_or_else(
+                    || describe(status),
+                    |words| format!("{}: {words}", describe(status)),
+                )
+            }
+            Ok(status) => describe(status),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Starts the guard again, which is gone.
+    pub(crate) fn restart_guard(&mut self) {
+        self.guard.restart(&self.setup);
     }
 
     /// Kills an attempt's process. What it has started dies with it, by the guard.
@@ -148,12 +174,7 @@ impl Local {
             drop(process.child.kill());
             drop(process.child.wait());
         }
-        let Some(mut guard) = self.guard.take() else { return };
-        if let Some(mut lifeline) = guard.stdin.take() {
-            // A guard that is gone has nobody to wait for either.
-            drop(lifeline.write_all(GUARD_ALL_DONE));
-        }
-        wait_until(GUARD_TIME_MAX, || !matches!(guard.try_wait(), Ok(None))).await;
+        self.guard.finish().await;
         remove_leftovers(&self.setup.scratch_root);
     }
 }
@@ -163,21 +184,17 @@ impl Local {
     reason = "its successor is unsafe for the sake of types that change their descriptor; an \
               OwnedFd keeps the one that it owns"
 )]
-fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(super) fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(pidfd, Interest::READABLE)
 }
 
-async fn wait_until(limit: Duration, mut reached: impl FnMut() -> bool) {
+pub(super) async fn wait_until(limit: Duration, mut reached: impl FnMut() -> bool) {
     let step = Duration::from_millis(2);
     let mut waited = Duration::ZERO;
     while !reached() && waited < limit {
         tokio::time::sleep(step).await;
         waited += step;
     }
-}
-
-fn guard_socket(root: &Path) -> PathBuf {
-    root.join("guard")
 }
 
 /// Bytes of a socket's path, by the systems' `sockaddr_un` (104 on macOS, 108 on Linux, the zero at
@@ -201,7 +218,7 @@ fn socket_path_fits(socket: &Path) -> io::Result<()> {
 /// in it, the folder. Scratch folders that are to stay, stay.
 fn remove_leftovers(scratch_root: &Path) {
     for removed in
-        [std::fs::remove_file(guard_socket(scratch_root)), std::fs::remove_dir(scratch_root)]
+        [std::fs::remove_file(guard::socket(scratch_root)), std::fs::remove_dir(scratch_root)]
     {
         if let Err(error) = removed {
             tracing::debug!("{}: {error}", scratch_root.display());
@@ -214,21 +231,7 @@ fn make_private_folder(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().mode(0o700).create(path)
 }
 
-/// The guard holds a pipe of this process: its end tells the guard that this process is gone.
-fn start_guard(setup: &LocalSetup) -> io::Result<Child> {
-    Command::new(&setup.program)
-        .arg0("run-guard")
-        .arg("guard")
-        .arg(guard_socket(&setup.scratch_root))
-        .arg(&setup.scratch_root)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(append(&setup.log)?)
-        .process_group(0)
-        .spawn()
-}
-
-fn append(log: &Path) -> io::Result<Stdio> {
+pub(super) fn append(log: &Path) -> io::Result<Stdio> {
     Ok(std::fs::OpenOptions::new().create(true).append(true).open(log)?.into())
 }
 
@@ -254,20 +257,27 @@ fn spawn(program: &Path, log: &Path, ticket: &str) -> io::Result<(Child, OwnedFd
 }
 
 fn explain(error: &io::Error) -> String {
-    let cure = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::AGAIN) => "; raise the limit of processes, or lower -j",
-        Some(rustix::io::Errno::NOMEM) => "; no memory for a child: lower -j",
-        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
-            "; raise the limit of open files (ulimit -n), or lower -j"
-        }
-        _ => "",
-    };
-    format!("cannot start a worker process: {error}{cure}")
+    format!("cannot start a worker process: {error}{}", cure(error))
+}
+
+/// What a worker that has ended said of its end, in the log that all workers share.
+fn last_words(log: &Path, pid: u32) -> Option<String> {
+    let mut file = std::fs::File::open(log).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS_BYTES_MAX))).ok()?;
+    let mut text = Vec::new();
+    file.take(LAST_WORDS_BYTES_MAX).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let mine = format!("musec worker, pid {pid}: ");
+    text.lines().rev().find_map(|line| line.strip_prefix(&mine)).map(str::to_owned)
 }
 
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with {code}"),
+        (None, Some(9)) => {
+            "killed by signal 9, which is also how a process ends when memory runs out".into()
+        }
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => status.to_string(),
     }
@@ -291,13 +301,13 @@ mod tests {
         let root = place.path().join("root");
         for kept in [true, false] {
             std::fs::create_dir_all(&root).expect("made");
-            std::fs::write(guard_socket(&root), "").expect("written");
+            std::fs::write(guard::socket(&root), "").expect("written");
             let scratch = root.join("w0.0");
             if kept {
                 std::fs::create_dir(&scratch).expect("made");
             }
             remove_leftovers(&root);
-            assert!(!guard_socket(&root).exists());
+            assert!(!guard::socket(&root).exists());
             assert_eq!(root.exists(), kept);
             if kept {
                 std::fs::remove_dir(&scratch).expect("it was left");

@@ -3,6 +3,7 @@
 //! In: a ticket to hand to a worker that does not exist yet. Out: [`LauncherEvent`]s. A launcher
 //! knows nothing of jobs, waves or items.
 
+mod guard;
 mod local;
 mod tickets;
 
@@ -24,6 +25,8 @@ pub(crate) enum LauncherEvent {
     NotLaunched { launch: LaunchId, error: String },
     /// The attempt's process is gone; it can be reaped.
     Exited { launch: LaunchId, at: CTime },
+    /// The guard's process is gone, which nobody has asked it to.
+    GuardGone,
 }
 
 /// The launcher of a run.
@@ -75,6 +78,14 @@ impl Launcher {
         match self {
             Self::Local(local) => local.reap(launch),
             Self::Tickets(_) => "gone".into(),
+        }
+    }
+
+    /// Starts the guard again, which is gone.
+    pub(crate) fn restart_guard(&mut self) {
+        match self {
+            Self::Local(local) => local.restart_guard(),
+            Self::Tickets(_) => {}
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Attempt {
     pub(super) index: u32,
     pub(super) no: AttemptNo,
     pub(super) state: AttemptState,
+    /// The launcher's engine's name for it, once it was taken.
+    pub(super) engine_id: Option<String>,
     pub(super) machine: Option<Box<Machine>>,
     pub(super) next_command: u64,
     /// Commands of the present item.
@@ -124,6 +126,7 @@ impl Attempt {
             index,
             no,
             state: AttemptState::Requested,
+            engine_id: None,
             machine: None,
             next_command: 0,
             item_commands: 0,
@@ -292,11 +295,7 @@ impl Fleet {
         match (timer, state) {
             (Timer::Connect, AttemptState::Requested) => {
                 self.fired(now, launch, timer);
-                let limit = self.limit_of(launch);
-                let error = format!(
-                    "it did not connect within {limit:?}; see workers.log in the run's folder, or \
-                     raise connect_timeout"
-                );
+                let error = self.why_not_connected(launch);
                 self.fail(now, launch, "connect", error);
                 self.outputs.push_back(Output::Stop(launch));
                 let outcome = AttemptOutcome::NeverConnected;
@@ -484,11 +483,6 @@ impl Fleet {
 
     pub(super) fn state_of(&self, launch: LaunchId) -> Option<AttemptState> {
         self.attempt(launch).map(|attempt| attempt.state.clone())
-    }
-
-    fn limit_of(&self, launch: LaunchId) -> Duration {
-        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
-        wave.map_or(Duration::ZERO, |wave| wave.connect_timeout)
     }
 
     /// The time limit of an attempt, from its hello.

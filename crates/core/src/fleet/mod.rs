@@ -148,7 +148,7 @@ impl Fleet {
         match input {
             Input::Start => self.start(now),
             Input::Accepted { launch, at, engine_id } => {
-                self.record(now, Event::Accepted { launch, accepted: at, engine_id });
+                self.accepted(now, launch, at, engine_id);
             }
             Input::NotLaunched { launch, error } => self.not_launched(now, launch, error),
             Input::Joined(joined) => self.attempt_joined(now, *joined),

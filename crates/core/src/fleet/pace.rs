@@ -63,4 +63,28 @@ impl Fleet {
             self.launch_more(now, WaveId(u32::try_from(index).unwrap_or(u32::MAX)));
         }
     }
+
+    /// Notes as what the launcher has started an attempt.
+    pub(super) fn accepted(&mut self, now: CTime, launch: LaunchId, at: CTime, engine_id: String) {
+        if let Some(attempt) = self.attempt_mut(launch) {
+            attempt.engine_id = Some(engine_id.clone());
+        }
+        self.record(now, Event::Accepted { launch, accepted: at, engine_id });
+    }
+
+    /// What is known of an attempt whose time to connect is over.
+    pub(super) fn why_not_connected(&self, launch: LaunchId) -> String {
+        let attempt = self.attempt(launch);
+        let wave = attempt.and_then(|attempt| self.program.wave(attempt.wave));
+        let limit = wave.map_or(Duration::ZERO, |wave| wave.connect_timeout);
+        let engine_id = attempt.and_then(|attempt| attempt.engine_id.as_ref());
+        let known = engine_id.map_or_else(
+            || "and the launcher has not said that it started".to_owned(),
+            |id| format!("though the launcher started it as {id}"),
+        );
+        format!(
+            "it never connected within {limit:?}, {known}; see workers.log in the run's folder, \
+             or raise connect_timeout"
+        )
+    }
 }

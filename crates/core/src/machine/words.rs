@@ -11,6 +11,12 @@ pub(super) fn outcome(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Ok => "it succeeded".to_owned(),
         Outcome::Exited(code) => format!("exit code {code}"),
+        // Nobody else says so: the system ends a process without a word.
+        Outcome::Signalled(9) => {
+            "killed by signal 9 (KILL), which is also how a process ends when \
+                                  memory runs out"
+                .to_owned()
+        }
         Outcome::Signalled(signal) => match signal_name(*signal) {
             Some(name) => format!("killed by signal {signal} ({name})"),
             None => format!("killed by signal {signal}"),
@@ -37,7 +43,6 @@ const fn signal_name(signal: i32) -> Option<&'static str> {
         5 => "TRAP",
         6 => "ABRT",
         8 => "FPE",
-        9 => "KILL",
         11 => "SEGV",
         13 => "PIPE",
         14 => "ALRM",

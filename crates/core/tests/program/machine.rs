@@ -214,7 +214,11 @@ fn output_is_kept_only_where_it_is_read() {
 fn a_failed_command_fails_the_program_in_words() {
     let cases = [
         (Outcome::Exited(3), "exit code 3"),
-        (Outcome::Signalled(9), "killed by signal 9 (KILL)"),
+        (
+            Outcome::Signalled(9),
+            "killed by signal 9 (KILL), which is also how a process ends when memory runs out",
+        ),
+        (Outcome::Signalled(15), "killed by signal 15 (TERM)"),
         (Outcome::Signalled(64), "killed by signal 64"),
         (Outcome::TimedOut { limit_ms: 2500 }, "timed out after 2.5s"),
         (

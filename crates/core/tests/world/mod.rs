@@ -1,6 +1,8 @@
 //! A world of fake workers around a fleet: a queue of what will happen, a seed, and a clock that
 //! jumps from event to event.
 
+mod wire;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +10,9 @@ use std::time::Duration;
 use musec_core::fleet::{Closed, Fleet, FleetOptions, Input, Output};
 use musec_core::job::{Options, parse};
 use musec_core::{Look, Seen};
-use musec_protocol::{
-    Action, ClockKind, Command, CommandId, Hello, LaunchId, Outcome, Pong, Reply, Tail, WTime,
-};
+use musec_protocol::{Action, Command, CommandId, LaunchId, Outcome, Pong, WTime};
 use musec_trace::{AttemptOutcome, CTime, Event, Joined, RunStatus};
+use wire::{hello, reply};
 
 /// Virtual time after which a run that has not ended counts as hanging.
 const HANGING_AFTER: Duration = Duration::from_secs(24 * 3600);
@@ -300,26 +301,7 @@ impl World {
     }
 
     fn answer_at(&mut self, t3: CTime, launch: LaunchId, id: CommandId, outcome: Outcome) {
-        let reply = Reply {
-            id,
-            received: WTime::from_ns(1),
-            started: WTime::from_ns(1),
-            finished: WTime::from_ns(2),
-            encoded: WTime::from_ns(2),
-            clock_gap_ns: 0,
-            remaining_started_ms: None,
-            remaining_finished_ms: None,
-            phases: Vec::new(),
-            usage: None,
-            stdout: match outcome {
-                Outcome::Exited(_) => Tail { text: b"hello".to_vec(), total_bytes: 5 },
-                _ => Tail::default(),
-            },
-            stderr: Tail::default(),
-            outcome,
-            bytes: 0,
-            objects: Vec::new(),
-        };
+        let reply = reply(id, outcome);
         self.at(t3, Input::Replied { launch, t3, reply: Box::new(reply) });
         self.answers.insert((launch, id), Some((t3, self.scheduled)));
     }
@@ -357,22 +339,5 @@ impl World {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         self.now.after(Duration::from_millis(1 + self.random % jitter_ms.max(1)))
-    }
-}
-
-fn hello() -> Hello {
-    Hello {
-        host: b"host".to_vec(),
-        boot_id: String::new(),
-        time_namespace: String::new(),
-        pid: 1,
-        clock: ClockKind::MonotonicRaw,
-        encoded: WTime::from_ns(1),
-        clock_gap_ns: 0,
-        wall_ns: 0,
-        cpus: 1,
-        memory_bytes: 1,
-        version: String::new(),
-        facts: BTreeMap::new(),
     }
 }

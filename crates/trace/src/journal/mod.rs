@@ -14,7 +14,7 @@ mod reader;
 mod writer;
 
 pub use reader::{JournalError, JournalReader, Next};
-pub use writer::{Journal, JournalWaits};
+pub use writer::{Journal, JournalWaits, WriteFailure};
 
 const MAGIC: [u8; 8] = *b"musecjnl";
 const VERSION: u32 = 1;
@@ -72,4 +72,10 @@ fn end_entry(out: &mut [u8], start: usize) {
     out[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
     let header_crc = crc32c::crc32c(&out[start..start + 8]);
     out[start + 8..payload].copy_from_slice(&header_crc.to_le_bytes());
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(four)
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use prost::Message;
 use thiserror::Error;
 
-use super::{ENTRY_BYTES_MAX, ENTRY_HEADER_BYTES, FILE_HEADER_BYTES, MAGIC, VERSION};
+use super::{ENTRY_BYTES_MAX, ENTRY_HEADER_BYTES, FILE_HEADER_BYTES, MAGIC, VERSION, number};
 use crate::{Record, wire};
 
 /// Bytes asked from the source at a time.
@@ -195,10 +195,4 @@ impl<R: Read> JournalReader<R> {
         }
         Ok(true)
     }
-}
-
-fn number(bytes: &[u8], at: usize) -> u32 {
-    let mut four = [0; 4];
-    four.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(four)
 }

@@ -126,7 +126,7 @@ fn round(batches: u64) -> Result<Round, CliError> {
         made += begun - from;
     }
     let waits = journal.waits().count;
-    journal.close().map_err(failed)?;
+    journal.close().map_err(|failure| failed(failure.source))?;
     let both = (cpu() - before).saturating_sub(made);
     let bytes = std::fs::metadata(&path).map_err(failed)?.len();
     Ok(Round { both, recording, wall, waits, bytes })

@@ -65,15 +65,18 @@ pub(crate) fn map(places: &Places, args: &MapArgs) -> Result<ExitCode, CliError>
             (Ok(()), Err(RecvTimeoutError::Disconnected)) => break Err(CliError::Panicked),
         }
     };
-    printer.finish(&mut told)?;
+    // Why the run itself could not be is told before what follows from that.
+    let printed = printer.finish(&mut told);
     told.end();
-    conclude(&folder, args, &told)?;
+    let concluded = conclude(&folder, args, &told);
+    let finished = finished?;
+    printed.and(concluded)?;
     if told.failed() > 0
         && let Some(hint) = hint
     {
         complain(&hint);
     }
-    Ok(match finished?.status {
+    Ok(match finished.status {
         RunStatus::Done => ExitCode::SUCCESS,
         RunStatus::Failed => ExitCode::from(1),
         RunStatus::Interrupted => ExitCode::from(130),
