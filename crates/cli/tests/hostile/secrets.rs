@@ -1,0 +1,1 @@
+//! Where keys are not: arguments, the environment of user code, scratch folders, journal, logs.
