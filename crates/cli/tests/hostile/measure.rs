@@ -2,38 +2,42 @@
 
 use std::fmt;
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use musec_trace::Event;
+use musec_trace::journal::{JournalReader, Next};
 use serde_json::Value;
 
 use crate::support::number;
 
-/// How far the median and the 99th percentile under attack may lie above those of the quiet half of
-/// the same run: a factor, and so many nanoseconds. A machine of two cores has the attacker, the
-/// coordinator and the workers on it, and perhaps others: scheduling alone moves percentiles by
-/// tens of milliseconds. Attacks that get through move them by seconds, or for ever.
-const P50: (u64, u64) = (3, 10_000_000);
-const P99: (u64, u64) = (3, 150_000_000);
+/// How far percentiles under attack may lie above those of the quiet half of the same run: by a
+/// factor, and so many nanoseconds more. The machine may have two cores, with the attacker, the
+/// coordinator, the workers and others on them: scheduling alone moves medians by milliseconds and,
+/// rarely, a single command by a good part of a second. Attacks that get through move all of them,
+/// by seconds or for ever.
+const BOUNDS: [(usize, u64, u64); 3] =
+    [(50, 3, 10_000_000), (90, 3, 60_000_000), (99, 3, 1_000_000_000)];
 
-/// Bound of the loop's lag, 99th percentile of the worst second, in nanoseconds.
-const LAG_P99_NS_MAX: u64 = 150_000_000;
+/// Bounds of the loop's lag, 99th percentile of the median second and of the worst, in nanoseconds:
+/// a second in which the machine itself stood still says nothing of the attack.
+const LAG_P99_NS_MAX: [u64; 2] = [60_000_000, 1_000_000_000];
 
-/// Median and 99th percentile, in nanoseconds.
-#[derive(Clone, Copy)]
-struct Figures {
-    p50: u64,
-    p99: u64,
-}
+/// Sorted, in nanoseconds.
+struct Figures(Vec<u64>);
 
 impl Figures {
     fn of(mut values: Vec<u64>) -> Self {
         assert!(values.len() >= 50, "{} values say nothing", values.len());
         values.sort_unstable();
-        let at = |percent: usize| values[(values.len() * percent / 100).min(values.len() - 1)];
-        Self { p50: at(50), p99: at(99) }
+        Self(values)
+    }
+
+    fn at(&self, percent: usize) -> u64 {
+        self.0[(self.0.len() * percent / 100).min(self.0.len() - 1)]
     }
 }
 
@@ -63,31 +67,41 @@ impl Halves {
     }
 
     pub(crate) fn assert_unmoved(&self) {
-        for (what, [quiet, attacked]) in [("trips", self.trips), ("services", self.services)] {
-            let within = |before: u64, after: u64, (factor, more): (u64, u64)| {
-                after <= before.saturating_mul(factor).saturating_add(more)
-            };
-            assert!(within(quiet.p50, attacked.p50, P50), "median of {what}: {self}");
-            assert!(within(quiet.p99, attacked.p99, P99), "99th percentile of {what}: {self}");
+        for (what, [quiet, attacked]) in [("trips", &self.trips), ("services", &self.services)] {
+            for (percent, factor, more) in BOUNDS {
+                let most = quiet.at(percent).saturating_mul(factor).saturating_add(more);
+                assert!(attacked.at(percent) <= most, "{percent} % of {what}: {self}");
+            }
         }
     }
 }
 
 impl fmt::Display for Halves {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (what, halves) in [("trips", self.trips), ("services", self.services)] {
-            let [quiet, attacked] =
-                halves.map(|of| format!("{} / {} µs", of.p50 / 1000, of.p99 / 1000));
-            write!(f, "{what} p50 / p99: {quiet}, under attack {attacked}; ")?;
+        for (what, [quiet, attacked]) in [("trips", &self.trips), ("services", &self.services)] {
+            let us = |of: &Figures| {
+                format!("{} / {} / {} µs", of.at(50) / 1000, of.at(90) / 1000, of.at(99) / 1000)
+            };
+            write!(f, "{what} p50 / p90 / p99: {}, under attack {}; ", us(quiet), us(attacked))?;
         }
         Ok(())
     }
 }
 
-pub(crate) fn assert_lag_is_small(report: &Value) {
-    let lag = number(&report["coordinator"]["loop_lag_p99_ns"]);
-    println!("lag p99 of the worst second: {} µs", lag / 1000);
-    assert!(lag <= LAG_P99_NS_MAX, "loop lag p99 {lag} ns: {}", report["coordinator"]);
+/// Asserts that the loop was never late for long, from the samples in the journal.
+pub(crate) fn assert_lag_is_small(journal: &Path) {
+    let mut lags = Vec::new();
+    let mut reader = JournalReader::new(fs::File::open(journal).expect("a journal"));
+    while let Next::Record(record) = reader.read_next().expect("a whole journal") {
+        if let Event::Sample(sample) = record.event {
+            lags.push(sample.lag_p99_ns);
+        }
+    }
+    lags.sort_unstable();
+    let figures = [lags[(lags.len() - 1) / 2], *lags.last().expect("samples")];
+    println!("lag p99 of the median second and of the worst: {:?} µs", figures.map(|ns| ns / 1000));
+    let small = figures.iter().zip(LAG_P99_NS_MAX).all(|(lag, most)| *lag <= most);
+    assert!(small, "p99 of the loop's lag by second, ns: {lags:?}");
 }
 
 /// Watches a process's resident memory.
