@@ -14,7 +14,16 @@ const MEMORY_BYTES_MAX: u64 = 24 << 20;
 /// Rogues that do this when they have their first command; each is hung up on, and its failure has
 /// these words.
 fn rogues_that(does: impl Fn(&mut Peer, &Command), words: &str) -> Over {
-    let stage = Stage::new(ROGUES);
+    rogues_with_steps_that("", does, words)
+}
+
+/// The same, with steps before the others.
+fn rogues_with_steps_that(
+    steps: &str,
+    does: impl Fn(&mut Peer, &Command),
+    words: &str,
+) -> Over {
+    let stage = Stage::with_steps(ROGUES, steps);
     let mut peers = Vec::new();
     for ticket in stage.rogues() {
         let mut peer = Peer::joined(&ticket);
@@ -68,6 +77,20 @@ fn answers_out_of_order_fail_their_worker_by_name() {
             say(peer, &answer(command.id));
         },
         "it answered command 1, which was not awaited",
+    );
+}
+
+#[test]
+fn answers_that_overtake_one_another_in_their_lane_fail_their_worker_by_name() {
+    let list = "[[step]]\nstate = \"list\"\npipelined = true\n\
+                do = [{ echo = \"a\" }, { echo = \"b\" }, { echo = \"c\" }]\n";
+    rogues_with_steps_that(
+        list,
+        |peer, _| {
+            let second = peer.command().expect("the whole list is sent at once");
+            say(peer, &answer(second.id));
+        },
+        "it answered command 1 before command 0 of its lane",
     );
 }
 

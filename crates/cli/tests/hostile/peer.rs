@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use musec_protocol::{
     ALPN, ANSWER_BYTES, Answer, ClockKind, Command, CommandId, FrameDecoder, FromWorker, Hello,
@@ -16,6 +16,9 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 /// Nothing here takes this long unless it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// No peer is to be there for longer: who misbehaves is sent away.
+const LIFE: Duration = Duration::from_secs(90);
 
 /// What a peer proves itself with.
 pub(crate) enum Proof {
@@ -30,6 +33,7 @@ pub(crate) enum Proof {
 pub(crate) struct Peer {
     stream: StreamOwned<ClientConnection, TcpStream>,
     decoder: FrameDecoder,
+    since: Instant,
 }
 
 /// TLS as a worker with this ticket would speak it.
@@ -80,7 +84,7 @@ pub(crate) fn connect(ticket: &Ticket) -> TcpStream {
 impl Peer {
     pub(crate) fn new(ticket: &Ticket, proof: &Proof) -> Self {
         let stream = StreamOwned::new(tls(ticket, proof), connect(ticket));
-        Self { stream, decoder: FrameDecoder::default() }
+        Self { stream, decoder: FrameDecoder::default(), since: Instant::now() }
     }
 
     /// A worker that was let in and has been welcomed.
@@ -103,6 +107,7 @@ impl Peer {
 
     /// Bytes inside TLS.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        assert!(self.since.elapsed() < LIFE, "the coordinator still listens to this peer");
         self.stream.write_all(bytes)?;
         self.stream.flush()
     }
@@ -117,6 +122,7 @@ impl Peer {
     pub(crate) fn hear(&mut self) -> Option<ToWorker> {
         let mut buffer = vec![0; 16 << 10];
         loop {
+            assert!(self.since.elapsed() < LIFE, "the coordinator still talks to this peer");
             if let Some(frame) = self.decoder.next_frame().expect("a frame") {
                 return Some(ToWorker::decode(frame).expect("a message"));
             }

@@ -107,10 +107,10 @@ impl Fleet {
             AttemptState::Quitting { .. } => true,
             AttemptState::Requested | AttemptState::Vanished { .. } | AttemptState::Ended => return,
         };
-        let Some(command) = attempt.outstanding.remove(reply.id) else {
-            let error = format!("it answered command {}, which was not awaited", reply.id);
-            let outcome = AttemptOutcome::Failed;
-            self.give_up(now, launch, EndCause::Protocol, outcome, error);
+        let overtaken = attempt.overtaken_by(reply.id);
+        let awaited = attempt.outstanding.remove(reply.id);
+        let (Some(command), None) = (awaited, overtaken) else {
+            self.answered_wrongly(now, launch, reply.id, overtaken);
             return;
         };
         if quitting {
@@ -135,6 +135,20 @@ impl Fleet {
             }
             Purpose::Cancel | Purpose::Quit => self.keep_reply(now, launch, t3, reply, false),
         }
+    }
+
+    fn answered_wrongly(
+        &mut self,
+        now: CTime,
+        launch: LaunchId,
+        id: CommandId,
+        overtaken: Option<CommandId>,
+    ) {
+        let error = match overtaken {
+            None => format!("it answered command {id}, which was not awaited"),
+            Some(first) => format!("it answered command {id} before command {first} of its lane"),
+        };
+        self.give_up(now, launch, EndCause::Protocol, AttemptOutcome::Failed, error);
     }
 
     /// The reply to a command of the program: recorded, then what the machine makes of it.
