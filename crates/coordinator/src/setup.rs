@@ -34,9 +34,9 @@ const RATE_BOUND_PPM: u32 = 200;
 /// keep it busy while one waits, and no more.
 const STARTING_PER_CORE: u32 = 2;
 
-/// Connections that the system holds until they are accepted; it may allow fewer. With the 128 that
-/// are usual, a wave that starts at once, or a burst of strangers, makes workers wait for the second
-/// try of TCP, a second later.
+/// Connections that the system holds until they are accepted; it may allow fewer. With the usual
+/// 128, a wave that starts at once, or a burst of strangers, makes workers wait for the second try
+/// of TCP, a second later.
 const WAITING_CONNECTIONS_MAX: i32 = 4096;
 
 /// What a run needs to know.

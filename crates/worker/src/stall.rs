@@ -1,7 +1,8 @@
 //! Gaps in which this process did not run: stopped, starved or frozen.
 //!
 //! In: looks at the clock, at least every [`TICK`]. Out: a [`Stall`] for every gap between looks
-//! above [`STALL_AFTER`]. Whoever sends looks first, so that a stall is told before what came after.
+//! above [`STALL_AFTER`]. Whoever sends looks first, so that a stall is told before what came
+//! after.
 
 use std::cell::Cell;
 use std::time::Duration;

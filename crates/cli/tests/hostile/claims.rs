@@ -18,11 +18,7 @@ fn rogues_that(does: impl Fn(&mut Peer, &Command), words: &str) -> Over {
 }
 
 /// The same, with steps before the others.
-fn rogues_with_steps_that(
-    steps: &str,
-    does: impl Fn(&mut Peer, &Command),
-    words: &str,
-) -> Over {
+fn rogues_with_steps_that(steps: &str, does: impl Fn(&mut Peer, &Command), words: &str) -> Over {
     let stage = Stage::with_steps(ROGUES, steps);
     let mut peers = Vec::new();
     for ticket in stage.rogues() {
@@ -96,10 +92,7 @@ fn answers_that_overtake_one_another_in_their_lane_fail_their_worker_by_name() {
 
 #[test]
 fn an_answer_to_a_heartbeat_never_sent_fails_its_worker_by_name() {
-    rogues_that(
-        |peer, _| say(peer, &pong(u64::MAX)),
-        "it answered a heartbeat that was not sent",
-    );
+    rogues_that(|peer, _| say(peer, &pong(u64::MAX)), "it answered a heartbeat that was not sent");
 }
 
 #[test]
@@ -126,8 +119,5 @@ fn garbage_after_the_hello_fails_its_worker_by_name() {
 #[test]
 fn bytes_that_are_no_tls_after_the_hello_end_their_worker_alone() {
     use std::io::Write;
-    rogues_that(
-        |peer, _| drop(peer.socket().write_all(b"GET / HTTP/1.1\r\n\r\n")),
-        "TLS broken",
-    );
+    rogues_that(|peer, _| drop(peer.socket().write_all(b"GET / HTTP/1.1\r\n\r\n")), "TLS broken");
 }

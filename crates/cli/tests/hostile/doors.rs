@@ -5,11 +5,11 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use musec_protocol::{FromWorker, LaunchId, Preamble, Refusal, RunId, Ticket, limits};
+use musec_protocol::{LaunchId, Preamble, Refusal, RunId, Ticket, limits};
 
 use crate::peer::{Peer, Proof, connect, is_timeout, tls};
-use crate::stage::Stage;
-use crate::support::{number, wait_for};
+use crate::stage::{Stage, WATCHDOG, tickets_of_workers};
+use crate::support::{Place, number, wait_for};
 
 /// Memory that a handful of strangers at a time may cost: buffers of TLS, and what the allocator
 /// keeps of them.
@@ -149,7 +149,9 @@ fn a_hello_as_long_as_a_frame_is_refused_before_it_is_taken_in() {
     one_after_another("frame above the limit", |tickets| {
         let mut peer = Peer::new(&tickets[0], &Proof::Ticket);
         let mut bytes = preamble(&tickets[0]);
-        bytes.extend_from_slice(&u32::try_from(limits::FRAME_BYTES_MAX).expect("4 MiB").to_be_bytes());
+        bytes.extend_from_slice(
+            &u32::try_from(limits::FRAME_BYTES_MAX).expect("4 MiB").to_be_bytes(),
+        );
         peer.write(&bytes).expect("written");
         peer.is_hung_up_on();
     });
@@ -166,7 +168,7 @@ fn of_two_thousand_idle_connections_the_newest_wait_and_the_others_go() {
     let (over, idle) = stage.under(|stage, goes_on| {
         let idle: Vec<TcpStream> = (0..IDLE).map(|_| connect(&tickets[0])).collect();
         let mut refused = 0;
-        let seen = wait_for(crate::stage::WATCHDOG, || {
+        let seen = wait_for(WATCHDOG, || {
             refused = refused_so_far(stage, "too many unauthenticated");
             (refused >= (IDLE - limits::UNAUTHENTICATED_MAX) as u64 && !goes_on()).then_some(())
         });
@@ -224,6 +226,34 @@ fn drip(bytes: &[u8], sent: &AtomicU64, mut write: impl FnMut(u8) -> std::io::Re
     panic!("the coordinator took all {} bytes", bytes.len());
 }
 
+#[test]
+fn workers_come_to_the_address_that_listen_names_and_the_port_that_it_fixes() {
+    let job =
+        "[job]\nworkers = 1\n[[step]]\nrun = \"until [ -e $STAGE/go ]; do sleep 0.02; done\"\n";
+    // A port that was free a moment ago may be taken by now: then another is tried.
+    let done = (0..20).any(|_| {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr();
+        let address = free.expect("an address").to_string();
+        let place = Place::new(job);
+        let mut command = place.musec(&["run", "job.toml", "--quiet", "--listen", &address]);
+        let mut musec = command.env("STAGE", place.path("")).spawn().expect("musec starts");
+        let seen = wait_for(WATCHDOG, || {
+            if musec.try_wait().expect("waited").is_some() {
+                return Some(None);
+            }
+            let tickets = tickets_of_workers(&place);
+            tickets.into_iter().next().map(Some)
+        });
+        let Some(ticket) = seen.expect("a worker, or an end") else { return false };
+        std::fs::write(place.path("go"), "").expect("marked");
+        assert_eq!(ticket.addresses, [address]);
+        let ended = wait_for(WATCHDOG, || musec.try_wait().expect("waited"));
+        assert_eq!(ended.expect("it ends").code(), Some(0));
+        true
+    });
+    assert!(done, "no port was free");
+}
+
 fn preamble(ticket: &Ticket) -> Vec<u8> {
     Preamble::new(ticket.run, ticket.launch).to_bytes().to_vec()
 }
@@ -247,12 +277,7 @@ impl Peer {
     /// Asserts that the coordinator does not go on after TLS' last step, which is the server's.
     fn is_turned_away(mut self) {
         // Whether this gets through depends on who is faster.
-        drop(self.say(&FromWorker::Pong(musec_protocol::Pong {
-            seq: 0,
-            received: musec_protocol::WTime::from_ns(0),
-            encoded: musec_protocol::WTime::from_ns(0),
-            clock_gap_ns: 0,
-        })));
+        drop(self.say(&crate::peer::pong(0)));
         self.is_hung_up_on();
     }
 }

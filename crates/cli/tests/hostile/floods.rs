@@ -1,8 +1,6 @@
 //! Workers that say more than there is to say.
 
-use musec_protocol::{
-    FromWorker, Outcome, Phase, PhaseKind, Stall, Tail, WTime, limits,
-};
+use musec_protocol::{FromWorker, Outcome, Phase, PhaseKind, Stall, Tail, WTime, limits};
 
 use crate::peer::{Peer, frame, pong, reply};
 use crate::stage::Stage;

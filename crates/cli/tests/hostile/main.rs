@@ -1,5 +1,5 @@
-//! Strangers and hostile peers against the real coordinator, over real TLS. Each test is named after
-//! what must come of it; docs/threat-model.md lists them.
+//! Strangers and hostile peers against the real coordinator, over real TLS. Each test is named
+//! after what must come of it; docs/threat-model.md lists them.
 //!
 //! In every case honest workers do the same small commands before the attack and under it. Asserted
 //! each time: who attacks is refused or failed by name and counted, takes no slot and bounded

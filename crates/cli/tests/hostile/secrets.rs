@@ -9,6 +9,7 @@ use std::time::Duration;
 use data_encoding::{BASE64, BASE64URL, HEXLOWER, HEXUPPER};
 use musec_protocol::Ticket;
 
+use crate::stage::ticket_of;
 use crate::support::{Place, text, wait_for};
 
 const WORKERS: usize = 2;
@@ -103,7 +104,8 @@ fn keys_are_in_no_argument_no_environment_of_user_code_no_file_and_no_log() {
     });
     assert!(at_work.is_some(), "no work: {:?}", place.processes());
     let workers = place.processes_like(" worker");
-    let secrets: Vec<Secret> = workers.iter().map(|pid| Secret::of(&ticket_of(*pid))).collect();
+    let secrets: Vec<Secret> =
+        workers.iter().map(|pid| Secret::of(&ticket_of(*pid).expect("a ticket"))).collect();
     assert_eq!(secrets.len(), WORKERS);
     let mut of_users = 0;
     for (pid, line) in place.processes() {
@@ -133,13 +135,4 @@ fn each_attempt_has_a_key_and_a_certificate_of_its_own() {
     assert_ne!(tickets[0].certificate_der, tickets[1].certificate_der);
     assert_eq!(tickets[0].ca_der, tickets[1].ca_der, "of one run");
     stage.under(|_, _| ());
-}
-
-/// A worker's ticket, where it has to be: in its own environment.
-fn ticket_of(pid: u32) -> Ticket {
-    let environ = proc(pid, "environ");
-    let prefix = format!("{}=", Ticket::VARIABLE);
-    let mut variables = environ.split(|byte| *byte == 0);
-    let value = variables.find_map(|word| word.strip_prefix(prefix.as_bytes()));
-    Ticket::from_text(&text(value.expect("a worker has a ticket"))).expect("a ticket")
 }

@@ -12,9 +12,8 @@ const MEMORY_BYTES_MAX: u64 = 16 << 20;
 
 /// Waits until the coordinator has killed the processes that stand in for rogues.
 fn stand_ins_are_stopped(stage: &Stage) {
-    let gone = wait_for(WATCHDOG, || {
-        stage.place.processes_like("sleep 1000000").is_empty().then_some(())
-    });
+    let gone =
+        wait_for(WATCHDOG, || stage.place.processes_like("sleep 1000000").is_empty().then_some(()));
     assert!(gone.is_some(), "left: {:?}", stage.place.processes());
 }
 

@@ -1,8 +1,8 @@
-//! A run with honest workers, and rogues: attempts whose tickets fall into the test's hands, while a
-//! process that only sleeps stands in for them.
+//! A run with honest workers, and rogues: attempts whose tickets fall into the test's hands, while
+//! a process that only sleeps stands in for them.
 //!
-//! Without rogues the coordinator is the real binary. With them it is the façade in a process of its
-//! own, since only the façade lets the program of workers be chosen.
+//! Without rogues the coordinator is the real binary. With them it is the façade in a process of
+//! its own, since only the façade lets the program of workers be chosen.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -39,6 +39,23 @@ pub(crate) struct Stage {
     coordinator: Child,
     rogues: u32,
     _alone: MutexGuard<'static, ()>,
+}
+
+/// The tickets of a place's workers, as whoever has the same user id can read them.
+pub(crate) fn tickets_of_workers(place: &Place) -> Vec<Ticket> {
+    let workers = place.processes_like(" worker");
+    let mut tickets: Vec<Ticket> = workers.into_iter().filter_map(ticket_of).collect();
+    tickets.sort_by_key(|ticket| ticket.launch);
+    tickets
+}
+
+/// A worker's ticket, where it has to be: in its own environment.
+pub(crate) fn ticket_of(pid: u32) -> Option<Ticket> {
+    let prefix = format!("{}=", Ticket::VARIABLE);
+    let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environ.split(|byte| *byte == 0);
+    let text = variables.find_map(|word| word.strip_prefix(prefix.as_bytes()))?;
+    Ticket::from_text(&String::from_utf8_lossy(text)).ok()
 }
 
 /// What honest workers do until a file is there: a round trip, and a process.
@@ -94,19 +111,9 @@ impl Stage {
         (0..self.rogues).map(|number| self.rogue(number)).collect()
     }
 
-    /// Tickets of workers that are at work, as whoever has the same user id can read them.
+    /// Tickets of workers that are at work.
     pub(crate) fn stolen(&self) -> Vec<Ticket> {
-        let prefix = format!("{}=", Ticket::VARIABLE);
-        let of = |pid: u32| {
-            let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
-            let mut variables = environ.split(|byte| *byte == 0);
-            let text = variables.find_map(|word| word.strip_prefix(prefix.as_bytes()))?;
-            Ticket::from_text(&String::from_utf8_lossy(text)).ok()
-        };
-        let mut tickets: Vec<Ticket> =
-            self.place.processes_like(" worker").into_iter().filter_map(of).collect();
-        tickets.sort_by_key(|ticket| ticket.launch);
-        tickets
+        tickets_of_workers(&self.place)
     }
 
     fn count(&self, half: &str, worker: u32) -> u64 {

@@ -110,22 +110,7 @@ impl Puts {
     }
 }
 
-impl Outstanding {
-    /// Whether the worker does this command before `later`, which was sent after it: a lane does
-    /// one after another. What is sent beside the program is in no lane's line, and what was cancelled
-    /// may be answered at once.
-    fn is_in_line_with(&self, later: &Self) -> bool {
-        let are_steps = [self, later].iter().all(|of| matches!(of.purpose, Purpose::Step { .. }));
-        are_steps && self.lane == later.lane && !self.is_cancelled
-    }
-}
-
 impl Attempt {
-    /// The command that a reply to `id` would overtake, if there is one.
-    pub(super) fn overtaken_by(&self, id: CommandId) -> Option<CommandId> {
-        self.outstanding.first_before(id, Outstanding::is_in_line_with)
-    }
-
     pub(super) const fn new(
         wave: WaveId,
         worker: WorkerId,

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use musec_protocol::{Action, Command, CommandId, LaunchId, Outcome, Reply, Tail, Welcome, limits};
-use musec_trace::{
-    AttemptOutcome, CTime, EndCause, Event, Failure, Queued, StepCategory, Timer, WaitReason,
-};
+use musec_trace::{AttemptOutcome, CTime, Event, Failure, Queued, StepCategory, Timer, WaitReason};
 
 use super::attempt::{AttemptState, Outstanding, Purpose, Puts};
 use super::io::Output;
@@ -135,20 +133,6 @@ impl Fleet {
             }
             Purpose::Cancel | Purpose::Quit => self.keep_reply(now, launch, t3, reply, false),
         }
-    }
-
-    fn answered_wrongly(
-        &mut self,
-        now: CTime,
-        launch: LaunchId,
-        id: CommandId,
-        overtaken: Option<CommandId>,
-    ) {
-        let error = match overtaken {
-            None => format!("it answered command {id}, which was not awaited"),
-            Some(first) => format!("it answered command {id} before command {first} of its lane"),
-        };
-        self.give_up(now, launch, EndCause::Protocol, AttemptOutcome::Failed, error);
     }
 
     /// The reply to a command of the program: recorded, then what the machine makes of it.
