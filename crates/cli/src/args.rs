@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use crate::address::address;
+
 /// Runs one computation on many short-lived workers, and knows where every microsecond of every
 /// worker went.
 #[derive(Debug, Parser)]
@@ -285,13 +287,6 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 
 fn duration(text: &str) -> Result<std::time::Duration, String> {
     musec_core::duration::parse(text)
-}
-
-/// An address with or without a port.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .or_else(|_| text.parse::<std::net::IpAddr>().map(|ip| SocketAddr::new(ip, 0)))
-        .map_err(|_| "write it as ADDRESS or ADDRESS:PORT, like 127.0.0.1:4000".into())
 }
 
 #[derive(Debug, ClapArgs)]

@@ -4,6 +4,7 @@
 //! error, an exit code. Invariants: no figure is computed here; JSON is alone on standard output;
 //! a reader that closes the pipe is no error.
 
+mod address;
 mod args;
 mod commands;
 mod error;

@@ -40,3 +40,38 @@ fn files_that_the_guide_works_on_are_those_that_it_shows() {
     }
     assert!(files > 0, "no chapter works on files");
 }
+
+/// Each promise of the threat model names its test, and that test is there.
+#[test]
+fn tests_that_the_threat_model_names_are_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join("docs/threat-model.md")).expect("the threat model");
+    let mut sources = String::new();
+    for folder in ["crates", "scenarios", "jobs"] {
+        gather(&root.join(folder), &mut sources);
+    }
+    let is_name = |word: &&str| {
+        let is_letter = |of: char| of.is_ascii_lowercase() || of.is_ascii_digit() || of == '_';
+        word.matches('_').count() >= 3 && word.chars().all(is_letter)
+    };
+    let names: Vec<&str> = text.split('`').skip(1).step_by(2).filter(is_name).collect();
+    assert!(names.len() > 30, "{names:?}");
+    for name in names {
+        assert!(sources.contains(&format!("#[test]\nfn {name}()")), "no test `{name}`");
+    }
+}
+
+/// All Rust of a folder, without indentation.
+fn gather(folder: &Path, sources: &mut String) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            gather(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            for line in fs::read_to_string(&path).expect("a text").lines() {
+                sources.push_str(line.trim_start());
+                sources.push('\n');
+            }
+        }
+    }
+}

@@ -449,44 +449,6 @@ fn logs_tell_what_commands_printed_and_runs_lists_the_run() {
 }
 
 #[test]
-fn secrets_of_a_run_are_in_no_argument_log_or_journal() {
-    let place = Place::new("[job]\nworkers = 1\n[[step]]\nrun = \"env; sleep 2.5\"\n");
-    let mut musec = place.start(&[]);
-    place.await_processes("sleep 2.5", 1);
-    let lines: Vec<_> = place.processes().into_iter().map(|(_, line)| line).collect();
-    assert!(lines.iter().all(|line| !line.contains("musec1.")), "{lines:?}");
-    assert_eq!(musec.wait().expect("ended").code(), Some(0));
-    let logs = text(&place.run(&["logs"]).stdout);
-    assert!(logs.contains("MUSEC_WORKER=0") && !logs.contains("MUSEC_TICKET"), "{logs}");
-    let run = place.path(".musec/runs").join(&names(&place.path(".musec/runs"))[0]);
-    for name in ["journal.musec", "outputs.musec", "workers.log"] {
-        let bytes = fs::read(run.join(name)).expect("there");
-        assert!(!text(&bytes).contains("musec1."), "{name}");
-    }
-}
-
-#[test]
-fn a_stranger_on_the_port_is_refused_counted_and_takes_nobodys_place() {
-    use std::io::{Read, Write};
-    let place = Place::new("[job]\nworkers = 2\n[[step]]\nrun = \"sleep 2; true\"\n");
-    let port = {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
-        free.local_addr().expect("address").port()
-    };
-    let mut musec = place.start(&["--listen", &format!("127.0.0.1:{port}")]);
-    place.await_processes("sleep 2", 2);
-    let mut stranger = std::net::TcpStream::connect(("127.0.0.1", port)).expect("connected");
-    stranger.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").expect("written");
-    stranger.set_read_timeout(Some(LIMIT)).expect("set");
-    let mut answer = Vec::new();
-    stranger.read_to_end(&mut answer).expect("closed by the coordinator");
-    assert_eq!(musec.wait().expect("ended").code(), Some(0));
-    let report = place.report();
-    assert_eq!(number(&report["workers"]["done"]), 2);
-    assert_eq!(number(&report["coordinator"]["refused"]["not TLS"]), 1, "{report}");
-}
-
-#[test]
 fn what_a_command_wrote_before_the_time_of_its_attempt_was_over_is_told() {
     let place = Place::new(
         r#"

@@ -28,7 +28,7 @@ const UNSENT_BYTES_MAX: usize = 2 * limits::FRAME_BYTES_MAX;
 pub(crate) enum ConnectionError {
     #[error("connection closed")]
     Closed,
-    #[error("connection broken: {0}")]
+    #[error("{}", broken(.0))]
     Io(#[from] io::Error),
     #[error("TLS broken: {0}")]
     Tls(#[from] rustls::Error),
@@ -36,6 +36,17 @@ pub(crate) enum ConnectionError {
     Protocol(#[from] ProtocolError),
     #[error("peer does not read: more than {UNSENT_BYTES_MAX} bytes wait for it")]
     NotReading,
+}
+
+/// The system gives a connection up after [`limits::SILENCE_MAX`], be it that nothing comes back
+/// from the peer's machine or that the peer does not read.
+fn broken(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut => {
+            format!("it took nothing of what was sent to it for {:?}", limits::SILENCE_MAX)
+        }
+        _ => format!("connection broken: {error}"),
+    }
 }
 
 pub(crate) struct Connection {
@@ -257,7 +268,7 @@ impl Incoming {
         Self {
             preamble: Vec::with_capacity(preamble_bytes),
             preamble_bytes,
-            frames: FrameDecoder::default(),
+            frames: FrameDecoder::with_limit(limits::HELLO_BYTES_MAX),
         }
     }
 

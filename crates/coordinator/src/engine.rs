@@ -162,7 +162,13 @@ impl Engine {
                 self.peers.entry(launch).heard = t3;
                 Input::Replied { launch, t3, reply: Box::new(reply) }
             }
-            FromWorker::Stall(stall) => Input::Stalled { launch, t3, stall },
+            FromWorker::Stall(stall) => {
+                if self.peers.has_time_to_stall(launch, t3) {
+                    Input::Stalled { launch, t3, stall }
+                } else {
+                    self.broken(launch, t3, "it reported more stalls than time has passed")
+                }
+            }
             FromWorker::Pong(pong) => {
                 let peer = self.peers.entry(launch);
                 match peer.ping.take_if(|(seq, _)| *seq == pong.seq) {
@@ -194,7 +200,9 @@ impl Engine {
         let at = knock.t3;
         let joined = Joined { launch, tcp: knock.tcp, tls: knock.tls, t3: at, hello: knock.hello };
         let sent = knock.connection.send(&answer(None));
-        self.peers.entry(launch).connection = Some(knock.connection);
+        let peer = self.peers.entry(launch);
+        peer.connection = Some(knock.connection);
+        peer.joined = at;
         self.pings.push_back((self.clock.now().after(PING_EVERY), launch));
         self.tell(Input::Joined(Box::new(joined)));
         if let Err(error) = sent {

@@ -178,6 +178,7 @@ async fn introduce(
         let FromWorker::Hello(hello) = FromWorker::decode(frame)? else {
             return Err(malformed("another message before its hello").into());
         };
+        incoming.frames.limit(limits::FRAME_BYTES_MAX);
         return Ok((connection, tls, t3, preamble, hello));
     }
 }
@@ -223,6 +224,7 @@ fn reason(error: &ConnectionError) -> &'static str {
         ConnectionError::Io(_) => "connection broken before its hello",
         ConnectionError::NotReading => "does not read",
         ConnectionError::Protocol(ProtocolError::Version { .. }) => Refusal::Version.reason(),
+        ConnectionError::Protocol(ProtocolError::FrameTooLong { .. }) => "frame above the limit",
         ConnectionError::Protocol(_) => "not musec inside TLS",
         ConnectionError::Tls(error) => tls_reason(error),
     }

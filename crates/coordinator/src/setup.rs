@@ -33,6 +33,11 @@ const RATE_BOUND_PPM: u32 = 200;
 /// keep it busy while one waits, and no more.
 const STARTING_PER_CORE: u32 = 2;
 
+/// Connections that the system holds until they are accepted; it may allow fewer. With the usual
+/// 128, a wave that starts at once, or a burst of strangers, makes workers wait for the second try
+/// of TCP, a second later.
+const WAITING_CONNECTIONS_MAX: i32 = 4096;
+
 /// What a run needs to know.
 #[derive(Clone, Debug)]
 pub struct RunSetup {
@@ -360,7 +365,9 @@ impl Run {
 }
 
 fn listen(listener: StdListener, asked: SocketAddr) -> Result<(TcpListener, SocketAddr), RunError> {
-    let listened = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
+    let lengthened = socket2::SockRef::from(&listener).listen(WAITING_CONNECTIONS_MAX);
+    let listened = lengthened.and_then(|()| listener.set_nonblocking(true));
+    let listened = listened.and_then(|()| TcpListener::from_std(listener));
     let listened = listened.and_then(|listener| {
         let address = listener.local_addr()?;
         Ok((listener, address))

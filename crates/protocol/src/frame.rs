@@ -29,20 +29,46 @@ pub fn end_frame(out: &mut Vec<u8>, start: usize) -> Result<(), ProtocolError> {
     }
 }
 
-/// Cuts a stream of bytes into frames. Memory: at most one frame and one read beyond it.
-#[derive(Debug, Default)]
+/// Room that a decoder keeps when nothing waits in it: one long frame must not be remembered for
+/// ever, and short ones must not allocate each time.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// Cuts a stream of bytes into frames. Memory: at most twice what waits, which is one frame and one
+/// read beyond it. Time: linear, however the bytes are cut.
+#[derive(Debug)]
 pub struct FrameDecoder {
     buffer: Vec<u8>,
     start: usize,
+    frame_bytes_max: usize,
+}
+
+impl Default for FrameDecoder {
+    fn default() -> Self {
+        Self::with_limit(FRAME_BYTES_MAX)
+    }
 }
 
 impl FrameDecoder {
+    /// A decoder that takes no longer frames than these, in bytes.
+    #[must_use]
+    pub const fn with_limit(frame_bytes_max: usize) -> Self {
+        Self { buffer: Vec::new(), start: 0, frame_bytes_max }
+    }
+
+    /// From now on frames may be this long, in bytes.
+    pub const fn limit(&mut self, frame_bytes_max: usize) {
+        self.frame_bytes_max = frame_bytes_max;
+    }
+
     /// Takes bytes as they came.
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.start == self.buffer.len() {
+        let waiting = self.buffer.len() - self.start;
+        if waiting == 0 {
             self.buffer.clear();
+            self.buffer.shrink_to(KEPT_BYTES_MAX);
             self.start = 0;
-        } else if self.start > FRAME_BYTES_MAX {
+        } else if self.start >= waiting {
+            // No more is moved than was taken out since the last time.
             self.buffer.drain(..self.start);
             self.start = 0;
         }
@@ -59,8 +85,9 @@ impl FrameDecoder {
             return Ok(None);
         };
         let length = u32::from_be_bytes(*header) as usize;
-        if length > FRAME_BYTES_MAX {
-            return Err(too_long(length as u64));
+        if length > self.frame_bytes_max {
+            let (announced, limit) = (length as u64, self.frame_bytes_max as u64);
+            return Err(ProtocolError::FrameTooLong { announced, limit });
         }
         if rest.len() < length {
             return Ok(None);
@@ -92,6 +119,44 @@ mod tests {
         let mut decoder = FrameDecoder::default();
         decoder.push(&[0xff; 4]);
         assert_eq!(decoder.next_frame(), Err(too_long(u64::from(u32::MAX))));
+    }
+
+    #[test]
+    fn a_frame_above_a_lower_limit_is_refused_until_the_limit_is_raised() {
+        let mut decoder = FrameDecoder::with_limit(10);
+        decoder.push(&[0, 0, 0, 11]);
+        let refused = ProtocolError::FrameTooLong { announced: 11, limit: 10 };
+        assert_eq!(decoder.next_frame(), Err(refused));
+        decoder.limit(11);
+        assert_eq!(decoder.next_frame(), Ok(None));
+        decoder.push(&[7; 11]);
+        assert_eq!(decoder.next_frame(), Ok(Some(&[7; 11][..])));
+    }
+
+    #[test]
+    fn a_decoder_holds_no_more_than_twice_what_waits_and_forgets_a_long_frame() {
+        // Frames of 99 bytes in reads of 100: something always waits.
+        let mut bytes = Vec::new();
+        for _ in 0..100_000 {
+            let start = begin_frame(&mut bytes);
+            bytes.extend_from_slice(&[7; 95]);
+            end_frame(&mut bytes, start).expect("short");
+        }
+        let mut decoder = FrameDecoder::default();
+        for read in bytes.chunks(100) {
+            decoder.push(read);
+            while decoder.next_frame().expect("well formed").is_some() {}
+            assert!(decoder.buffer.capacity() <= 1000, "{}", decoder.buffer.capacity());
+        }
+        let mut long = Vec::new();
+        let start = begin_frame(&mut long);
+        long.resize(start + HEADER_BYTES + FRAME_BYTES_MAX, 0);
+        end_frame(&mut long, start).expect("as long as is allowed");
+        let mut decoder = FrameDecoder::default();
+        decoder.push(&long);
+        assert!(decoder.next_frame().expect("well formed").is_some());
+        decoder.push(&[0]);
+        assert!(decoder.buffer.capacity() <= KEPT_BYTES_MAX, "{}", decoder.buffer.capacity());
     }
 
     #[test]

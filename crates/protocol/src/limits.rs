@@ -9,8 +9,12 @@ pub const FRAME_BYTES_MAX: usize = 4 << 20;
 /// From accepted TCP connection to a decoded hello: a stranger may not hold a place for longer.
 pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Connections that have not yet proved who they are; further ones are refused at once, so that
-/// strangers cannot use up descriptors or memory.
+/// Longest hello, in bytes: some names and facts are a few kilobytes. Until it has come a peer may
+/// make the coordinator hold no more, and may do so on many connections.
+pub const HELLO_BYTES_MAX: usize = 64 << 10;
+
+/// Connections that have not yet proved who they are; for each further one the oldest has to go, so
+/// that strangers cannot use up descriptors or memory.
 pub const UNAUTHENTICATED_MAX: usize = 1024;
 
 /// Last bytes kept of each output stream of a command: enough for a stack trace, and two of them
@@ -26,6 +30,14 @@ pub const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// Missed heartbeats after which a connected worker is reported as frozen.
 pub const FROZEN_AFTER: Duration = Duration::from_millis(3_500);
+
+/// Gaps above this in which a worker did not run are stalls, which it reports: a loaded machine may
+/// miss a tick or two of its watch without one.
+pub const STALL_AFTER: Duration = Duration::from_millis(300);
+
+/// Stalls that a worker may report beyond those for which there was time since its hello: it has
+/// run for a while before, and clocks differ. More are no reports but a flood.
+pub const STALLS_SPARE: u64 = 64;
 
 /// Without a sign of the coordinator for this long, a worker kills its processes and ends; a
 /// coordinator that finds a connection's data unacknowledged for this long declares it lost.

@@ -1,18 +1,17 @@
 //! Gaps in which this process did not run: stopped, starved or frozen.
 //!
 //! In: looks at the clock, at least every [`TICK`]. Out: a [`Stall`] for every gap between looks
-//! above [`GAP_MAX_NS`]. Whoever sends looks first, so that a stall is told before what came after.
+//! above [`STALL_AFTER`]. Whoever sends looks first, so that a stall is told before what came
+//! after.
 
 use std::cell::Cell;
 use std::time::Duration;
 
+use musec_protocol::limits::STALL_AFTER;
 use musec_protocol::{Stall, WTime};
 
 /// How often the clock is looked at.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
-
-/// Longest gap between two looks that is no stall: a loaded machine may miss a tick or two.
-const GAP_MAX_NS: u64 = 300_000_000;
 
 /// The last look.
 #[derive(Debug, Default)]
@@ -29,7 +28,7 @@ impl StallWatch {
     /// A look at `now`: the gap since the last one, if it is a stall.
     pub(crate) fn look(&self, now: WTime) -> Option<Stall> {
         let from = self.last.replace(now);
-        (now.since(from) > GAP_MAX_NS).then_some(Stall { from, to: now })
+        (Duration::from_nanos(now.since(from)) > STALL_AFTER).then_some(Stall { from, to: now })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use musec_protocol::{LaunchId, ProtocolError, ToWorker, begin_frame, end_frame};
+use musec_protocol::{LaunchId, ProtocolError, ToWorker, begin_frame, end_frame, limits};
 use musec_trace::CTime;
 use rustls::pki_types::CertificateDer;
 
@@ -30,6 +30,9 @@ pub(super) struct Peer {
     /// When something was last sent to it, and when something of it was last read, C.
     pub(super) sent: CTime,
     pub(super) heard: CTime,
+    /// t3 of its hello, C.
+    pub(super) joined: CTime,
+    pub(super) stalls: u64,
 }
 
 impl Peer {
@@ -60,6 +63,15 @@ impl Peers {
         let Some(connection) = peer.connection.take() else { return };
         connection.close();
         self.past = self.past.with(connection.counts(), 0);
+    }
+
+    /// Counts a stall that was reported at `t3`, C; whether there was time for so many.
+    pub(super) fn has_time_to_stall(&mut self, launch: LaunchId, t3: CTime) -> bool {
+        let peer = self.entry(launch);
+        peer.stalls += 1;
+        let shortest_ns = limits::STALL_AFTER.as_nanos().max(1);
+        let possible = u128::from(t3.since(peer.joined)) / shortest_ns;
+        u128::from(peer.stalls) <= possible + u128::from(limits::STALLS_SPARE)
     }
 
     /// All connections, those that are gone included in the bytes.

@@ -19,6 +19,7 @@
 mod attempt;
 mod each;
 mod io;
+mod order;
 mod outstanding;
 mod pace;
 mod wave;

@@ -35,6 +35,21 @@ impl OutstandingCommands {
         self.0.front()
     }
 
+    /// The first of those sent before `id` for which this holds, given the earlier one and `id`'s.
+    pub(super) fn first_before(
+        &self,
+        id: CommandId,
+        holds: impl Fn(&Outstanding, &Outstanding) -> bool,
+    ) -> Option<CommandId> {
+        if self.0.front().is_some_and(|(first, _)| *first == id) {
+            return None;
+        }
+        let index = self.0.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        let later = &self.0[index].1;
+        let mut before = self.0.iter().take(index);
+        before.find(|(_, earlier)| holds(earlier, later)).map(|(id, _)| *id)
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut (CommandId, Outstanding)> {
         self.0.iter_mut()
     }

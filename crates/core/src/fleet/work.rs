@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use musec_protocol::{Action, Command, CommandId, LaunchId, Outcome, Reply, Tail, Welcome, limits};
-use musec_trace::{
-    AttemptOutcome, CTime, EndCause, Event, Failure, Queued, StepCategory, Timer, WaitReason,
-};
+use musec_trace::{AttemptOutcome, CTime, Event, Failure, Queued, StepCategory, Timer, WaitReason};
 
 use super::attempt::{AttemptState, Outstanding, Purpose, Puts};
 use super::io::Output;
@@ -107,10 +105,10 @@ impl Fleet {
             AttemptState::Quitting { .. } => true,
             AttemptState::Requested | AttemptState::Vanished { .. } | AttemptState::Ended => return,
         };
-        let Some(command) = attempt.outstanding.remove(reply.id) else {
-            let error = format!("it answered command {}, which was not awaited", reply.id);
-            let outcome = AttemptOutcome::Failed;
-            self.give_up(now, launch, EndCause::Protocol, outcome, error);
+        let overtaken = attempt.overtaken_by(reply.id);
+        let awaited = attempt.outstanding.remove(reply.id);
+        let (Some(command), None) = (awaited, overtaken) else {
+            self.answered_wrongly(now, launch, reply.id, overtaken);
             return;
         };
         if quitting {

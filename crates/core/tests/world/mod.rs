@@ -266,6 +266,9 @@ impl World {
                 self.exit(launch, "killed by signal 9");
             }
             Fate::Hang => {
+                // What comes after it in its lane waits for it.
+                let for_long = self.now.after(Duration::from_secs(24 * 3600));
+                self.busy.insert((launch, command.lane.clone()), for_long);
                 self.answers.insert((launch, command.id), None);
             }
             Fate::Freeze => {
@@ -278,7 +281,8 @@ impl World {
     fn cancel(&mut self, launch: LaunchId, target: CommandId) {
         match self.answers.remove(&(launch, target)) {
             Some(Some(key)) if self.future.remove(&key).is_none() => return,
-            Some(_) => {}
+            Some(Some(_)) => {}
+            Some(None) => self.busy.retain(|(of, _), _| *of != launch),
             None => return,
         }
         let t3 = self.later(20);

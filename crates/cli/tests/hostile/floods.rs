@@ -1,0 +1,105 @@
+//! Workers that say more than there is to say.
+
+use musec_protocol::{FromWorker, Outcome, Phase, PhaseKind, Stall, Tail, WTime, limits};
+
+use crate::peer::{Peer, frame, pong, reply};
+use crate::stage::Stage;
+
+/// Workers that flood at the same time.
+const ROGUES: u32 = 2;
+
+/// What they may cost together: a frame being read and what waits for the loop, for each.
+const MEMORY_BYTES_MAX: u64 = 48 << 20;
+
+/// Bytes of a burst: far more than sockets hold.
+const BURST_BYTES: usize = 8 << 20;
+
+/// Rogues that send one message over and over until they are hung up on.
+fn rogues_that_repeat(message: &FromWorker, words: &str) {
+    let stage = Stage::new(ROGUES);
+    let peers: Vec<Peer> = stage.rogues().iter().map(Peer::joined).collect();
+    let mut burst = Vec::new();
+    while burst.len() < BURST_BYTES {
+        frame(message, &mut burst);
+    }
+    let (over, ()) = stage.under(|_, _| {
+        std::thread::scope(|scope| {
+            for mut peer in peers {
+                scope.spawn(|| {
+                    // Endless, unless it is hung up on.
+                    while peer.write(&burst).is_ok() {}
+                    drop(peer);
+                });
+            }
+        });
+    });
+    over.assert_rogues_failed(words);
+    over.assert_memory(MEMORY_BYTES_MAX);
+}
+
+#[test]
+fn a_flood_of_stalls_fails_its_worker_by_name() {
+    let stall = Stall { from: WTime::from_ns(1), to: WTime::from_ns(2_000_000_000) };
+    rogues_that_repeat(&FromWorker::Stall(stall), "it reported more stalls than time has passed");
+}
+
+#[test]
+fn a_flood_of_answers_to_heartbeats_fails_its_worker_by_name() {
+    rogues_that_repeat(&pong(0), "it answered a heartbeat that was not sent");
+}
+
+#[test]
+fn a_flood_of_answers_fails_its_worker_by_name() {
+    rogues_that_repeat(&crate::peer::answer(musec_protocol::CommandId(9)), "which was not awaited");
+}
+
+#[test]
+fn an_output_above_the_limit_fails_its_worker_by_name() {
+    let mut long = reply(musec_protocol::CommandId(0));
+    long.stdout = tail(limits::OUTPUT_TAIL_BYTES_MAX + 1);
+    rogues_that_repeat(&FromWorker::Reply(long), "an output tail above the limit");
+}
+
+#[test]
+fn a_worker_that_floods_output_slows_nobody() {
+    let stage = Stage::new(ROGUES);
+    let peers: Vec<Peer> = stage.rogues().iter().map(Peer::joined).collect();
+    let (over, answered) = stage.under(|_, goes_on| {
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let floods: Vec<_> =
+                peers.into_iter().map(|peer| scope.spawn(|| flood(peer, &is_over))).collect();
+            while goes_on() {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            floods.into_iter().map(|flood| flood.join().expect("flooded")).sum::<u64>()
+        })
+    });
+    println!("{answered} answers of the largest size");
+    assert!(answered > 100, "{answered} answers are no flood");
+    over.assert_rogues_failed("the worker vanished");
+    over.assert_memory(MEMORY_BYTES_MAX);
+}
+
+/// Answers each command at once, with as much as is allowed.
+fn flood(mut peer: Peer, is_over: &std::sync::atomic::AtomicBool) -> u64 {
+    let mut answered = 0;
+    while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+        let command = peer.command().expect("its program is endless");
+        let mut answer = reply(command.id);
+        answer.outcome = Outcome::Exited(0);
+        answer.stdout = tail(limits::OUTPUT_TAIL_BYTES_MAX);
+        answer.stderr = tail(limits::OUTPUT_TAIL_BYTES_MAX);
+        let at = answer.started;
+        let phase = Phase { kind: PhaseKind::User, from: at, to: at };
+        answer.phases = vec![phase; limits::PHASES_MAX];
+        peer.say(&FromWorker::Reply(answer)).expect("it is let go on");
+        answered += 1;
+    }
+    answered
+}
+
+fn tail(bytes: usize) -> Tail {
+    Tail { text: vec![b'x'; bytes], total_bytes: 1 << 40 }
+}
