@@ -9,6 +9,14 @@ pub const JOB_BYTES_MAX: usize = 1 << 20;
 /// Errors reported of one job file; more would only hide the first ones.
 pub const JOB_ERRORS_MAX: usize = 50;
 
+/// Waves of a job: far above what people write. Each knows all that come before it, so that this
+/// bounds a square.
+pub const WAVES_MAX: usize = 1000;
+
+/// Expressions of a job, those in braces within texts among them: far above what people write, and
+/// each compiled one takes some ten kilobytes.
+pub const EXPRESSIONS_MAX: usize = 10_000;
+
 /// Depth of steps within steps; it bounds the recursion of everything that walks a job.
 pub const STEP_DEPTH_MAX: u32 = 24;
 

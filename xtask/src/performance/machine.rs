@@ -13,7 +13,7 @@ pub(super) fn facts(root: &Path) -> Vec<(&'static str, String)> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
     let facts = [
         ("date", said("date", &["-u", "+%Y-%m-%d"], root)),
-        ("musec", said("git", &["rev-parse", "--short=12", "HEAD"], root)),
+        ("musec", said("git", &["describe", "--always", "--dirty", "--abbrev=12"], root)),
         ("compiler", said("rustc", &["--version"], root)),
         ("cores", cores),
         ("processor", field("/proc/cpuinfo", "model name")),

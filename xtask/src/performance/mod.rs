@@ -137,29 +137,63 @@ impl Bench<'_> {
 
 fn measure(bench: &Bench<'_>, sizes: Sizes) -> Result<Measured, String> {
     let Sizes { workers, commands, commands_of_one, rounds, .. } = sizes;
-    let (workers_said, events, rounds_said) =
-        (workers.to_string(), sizes.events.to_string(), rounds.to_string());
+    let all = |name, more: &[&str]| bench.coordinator(name, workers, commands, rounds, more);
+    let one = |name, workers, more: &[&str]| {
+        bench.coordinator(name, workers, commands_of_one, rounds, more)
+    };
+    let said = [workers, sizes.events, rounds].map(|number| number.to_string());
+    let (busy, untraced) = with_and_without_trace(bench, sizes)?;
     Ok(Measured {
-        busy: bench.coordinator("busy", workers, commands, rounds, &[])?,
-        untraced: bench.coordinator("untraced", workers, commands, rounds, &["--no-trace"])?,
-        pipelined: bench.coordinator("pipelined", workers, commands, rounds, &["--pipelined"])?,
-        one: bench.coordinator("one", 1, commands_of_one, rounds, &[])?,
-        one_of_many: bench.coordinator(
-            "one_of_many",
-            workers,
-            commands_of_one,
-            rounds,
-            &["--busy", "1"],
-        )?,
-        one_of_most: bench.coordinator(
-            "one_of_most",
-            workers * 10,
-            commands_of_one,
-            rounds,
-            &["--busy", "1"],
-        )?,
-        launch: bench.run("launch", &["launch", "--workers", &workers_said])?,
-        record: bench.run("record", &["record", "--events", &events, "--rounds", &rounds_said])?,
+        busy,
+        untraced,
+        pipelined: all("pipelined", &["--pipelined"])?,
+        one: one("one", 1, &[])?,
+        one_of_many: one("one_of_many", workers, &["--busy", "1"])?,
+        one_of_most: one("one_of_most", workers * 10, &["--busy", "1"])?,
+        launch: bench.run("launch", &["launch", "--workers", &said[0]])?,
+        record: bench.run("record", &["record", "--events", &said[1], "--rounds", &said[2]])?,
         whole: whole::measure(bench.program, bench.folder, sizes)?,
     })
+}
+
+/// All workers busy, with a journal and without, in turn: their difference is small, and a
+/// machine's mood lasts for minutes.
+fn with_and_without_trace(bench: &Bench<'_>, sizes: Sizes) -> Result<(Value, Value), String> {
+    let (mut traced, mut untraced) = (Vec::new(), Vec::new());
+    for round in 0..sizes.rounds {
+        for (kind, more, kept) in
+            [("busy", &[][..], &mut traced), ("untraced", &["--no-trace"][..], &mut untraced)]
+        {
+            let name = format!("{kind}-{round}");
+            kept.push(bench.coordinator(&name, sizes.workers, sizes.commands, 1, more)?);
+        }
+    }
+    Ok((medians(&traced), medians(&untraced)))
+}
+
+/// Of several figures of one bench, the middle one of each key; of an even number the lower one.
+fn medians(all: &[Value]) -> Value {
+    let Some(first) = all.first().and_then(Value::as_object) else { return Value::Null };
+    let middle = |key: &str| {
+        let mut numbers: Vec<u64> =
+            all.iter().filter_map(|of| of.get(key).and_then(Value::as_u64)).collect();
+        numbers.sort_unstable();
+        numbers.get(numbers.len().checked_sub(1)? / 2).copied().map(Value::from)
+    };
+    let keys = first
+        .iter()
+        .map(|(key, value)| (key.clone(), middle(key).unwrap_or_else(|| value.clone())));
+    Value::Object(keys.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_are_taken_key_by_key() {
+        let all = [3, 1, 2, 9].map(|n| serde_json::json!({ "a": n, "b": 10 - n, "c": true }));
+        assert_eq!(medians(&all), serde_json::json!({ "a": 2, "b": 7, "c": true }));
+        assert_eq!(medians(&[]), Value::Null);
+    }
 }

@@ -25,9 +25,9 @@ both are medians.
   and the journal on. Its workers are scripted: they speak the real protocol, from another process. The
   floor is one thread that serves plain sockets with epoll, with messages of the same length. It has no TLS,
   decides nothing and records nothing. (`musec bench coordinator`)
-* **Recording** is the difference to the same run without a journal. It is the difference of two noisy
-  figures. What recording an event takes by itself is measured apart: CPU of the thread that records and
-  of the one that writes. (`musec bench record`)
+* **Recording** shows in the wall time of the same run with a journal and without, in turn. The difference
+  of two noisy figures is noisier. What recording an event takes by itself is measured apart: CPU of the
+  thread that records and of the one that writes. (`musec bench record`)
 * **Exec to hello** begins when the process is asked for, before it is made, and ends when the coordinator
   has read its hello: one real worker at a time. **`run`** is measured from sending the command to having
   read its reply. Its floor is `/bin/true` started by posix_spawn and awaited by a small process, with

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::duration;
 use crate::job::keys::Place;
 use crate::job::{JobError, JobErrors, nearest};
-use crate::limits::JOB_ERRORS_MAX;
+use crate::limits::{EXPRESSIONS_MAX, JOB_ERRORS_MAX};
 use crate::template::{CompileError, Expr, Literal, Scope, Template, value, whole_expression};
 
 /// A value with its place.
@@ -31,11 +31,13 @@ pub(super) struct Context<'t> {
     errors: Vec<JobError>,
     /// Keys that were probably meant by unknown ones.
     meant: Vec<&'static str>,
+    /// Expressions so far.
+    expressions: usize,
 }
 
 impl<'t> Context<'t> {
     pub(super) const fn new(text: &'t str) -> Self {
-        Self { text, errors: Vec::new(), meant: Vec::new() }
+        Self { text, errors: Vec::new(), meant: Vec::new(), expressions: 0 }
     }
 
     /// Notes an error.
@@ -253,6 +255,7 @@ impl<'t> Context<'t> {
         scope: &Scope<'_>,
     ) -> Option<Template> {
         let text = self.text(key, value)?;
+        self.count_expressions(text.matches("{{").count(), value)?;
         self.compile(text, 0, value, |text| Template::compile(text, scope))
     }
 
@@ -264,6 +267,7 @@ impl<'t> Context<'t> {
         scope: &Scope<'_>,
     ) -> Option<Template> {
         let text = value.get_ref().as_str()?.get(skip..)?;
+        self.count_expressions(text.matches("{{").count(), value)?;
         self.compile(text, skip, value, |text| Template::compile(text, scope))
     }
 
@@ -282,6 +286,7 @@ impl<'t> Context<'t> {
         let inner = whole_expression(text).unwrap_or(0..text.len());
         let offset = inner.start;
         let text = text.get(inner).unwrap_or_default();
+        self.count_expressions(1, value)?;
         self.compile(text, offset, value, |text| Expr::compile(text, scope))
     }
 
@@ -342,6 +347,22 @@ impl<'t> Context<'t> {
                 None
             }
         }
+    }
+
+    /// Counts expressions before they are compiled; `None` where they are too many, which is told
+    /// where the first one too many stands.
+    fn count_expressions(&mut self, count: usize, value: &Spot<'_>) -> Option<()> {
+        let before = self.expressions;
+        self.expressions += count;
+        if self.expressions <= EXPRESSIONS_MAX {
+            return Some(());
+        }
+        if before <= EXPRESSIONS_MAX {
+            let message = format!("the job has more than {EXPRESSIONS_MAX} expressions");
+            let cure = "make one step do for many with `for`, or with items".to_owned();
+            self.error(value.span(), message, Some(cure));
+        }
+        None
     }
 
     /// Compiles a part of a text value and notes errors where they are within it.

@@ -38,7 +38,7 @@ use crate::job::lower::Lowering;
 use crate::job::order::Order;
 use crate::job::step::{States, StepReader};
 use crate::job::wave::{Known, WorkerKeys, Workers};
-use crate::limits::JOB_BYTES_MAX;
+use crate::limits::{JOB_BYTES_MAX, WAVES_MAX};
 use crate::program::node::LaneDef;
 use crate::program::{PlanError, Program, Wave, WaveId};
 use crate::template::{ItemNames, Scope, Value, value};
@@ -221,7 +221,13 @@ fn raw_waves<'v, 't>(
                 let message = "the job has no waves".to_owned();
                 cx.error(waves.span(), message, None);
             }
-            tables.into_iter().filter_map(|spot| raw_wave(cx, spot)).collect()
+            if let Some(beyond) = tables.get(WAVES_MAX) {
+                let message = format!("the job has more than {WAVES_MAX} waves");
+                let cure = "let one wave have many workers, or items".to_owned();
+                cx.error(beyond.span(), message, Some(cure));
+            }
+            let tables = tables.into_iter().take(WAVES_MAX);
+            tables.filter_map(|spot| raw_wave(cx, spot)).collect()
         }
     }
 }

@@ -385,11 +385,9 @@ fn costly_expressions_between_two_commands_end_before_they_stall_the_coordinator
         do = [{ set = { v = "vars.v + 1" } }]
         "#,
     );
-    let started = std::time::Instant::now();
+    // Without that bound it is as many as there may be steps, and minutes.
     let failure = failure(&program);
     assert!(failure.error.contains("have cost more than they may"), "{}", failure.error);
-    // Without the limit it is 10,000 evaluations, and minutes.
-    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
 #[test]

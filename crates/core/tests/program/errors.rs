@@ -350,3 +350,21 @@ fn a_job_full_of_errors_tells_the_first_ones() {
     assert_eq!(errors.0.len(), 50);
     assert_eq!((errors.0[49].line, errors.0[49].column), (102, 12));
 }
+
+#[test]
+fn a_job_of_too_many_waves_or_expressions_is_refused_before_it_takes_all_memory() {
+    let wave = |n: usize| {
+        let after = if n == 0 { String::new() } else { format!("after = [\"w{}\"]\n", n - 1) };
+        format!("[[wave]]\nname = \"w{n}\"\nworkers = 1\n{after}[[wave.step]]\necho = \"\"\n")
+    };
+    let waves = |count: usize| (0..count).map(wave).collect::<String>();
+    assert!(parse(&waves(1000), &options()).is_ok());
+    assert!(wrong(&waves(1001)).contains("more than 1000 waves"));
+
+    let texts = "{{ 1 }}".repeat(9_999);
+    let job =
+        |more: &str| format!("[job]\nworkers = 1\n[[step]]\necho = \"{texts}\"\n[[step]]\n{more}");
+    assert!(parse(&job("if = \"true\"\necho = \"\"\n"), &options()).is_ok());
+    let errors = wrong(&job("if = \"true\"\necho = \"{{ 1 }}\"\n[[step]]\necho = \"{{ 1 }}\"\n"));
+    assert_eq!(errors.matches("more than 10000 expressions").count(), 1, "{errors}");
+}

@@ -1,7 +1,8 @@
 //! Fields of a protobuf message, written straight into a buffer.
 //!
 //! In: tags and values. Out: the very bytes that the generated types would give: fields in the
-//! order of calls, proto3's rule that zero and empty are left out, shortest numbers. Absent: reading.
+//! order of calls, proto3's rule that zero and empty are left out, shortest numbers. Absent:
+//! reading.
 
 /// Most bytes of a number of 64 bits.
 const NUMBER_BYTES_MAX: usize = 10;

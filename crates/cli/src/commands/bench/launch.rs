@@ -108,7 +108,7 @@ pub(super) fn launch(args: &BenchLaunchArgs) -> Result<ExitCode, CliError> {
 }
 
 fn in_words(figures: &Figures) -> String {
-    let mib = |bytes: u64| format!("{}.{} MiB", bytes >> 20, (bytes & 0xf_ffff) * 10 >> 20);
+    let mib = |bytes: u64| format!("{}.{} MiB", bytes >> 20, ((bytes & 0xf_ffff) * 10) >> 20);
     let mut out = format!(
         "launch: {} local workers, each runs {TRUE}\n\
          \x20 all at once, wall time      {:>10}\n\

@@ -2,12 +2,12 @@
 //! that writes them.
 //!
 //! The events are those of commands as a run has them: for each command it is queued, sent and
-//! answered, and the machine moves on. They are made before the clock starts, a batch at a time,
-//! for a run makes them whether it records or not; what is counted ends with their being freed. The
-//! journal is a real one, in a temporary folder, synced at its end.
+//! answered, and the machine moves on. A run makes and frees them whether it records or not, so
+//! that what this takes is measured apart, batch for batch, and taken off. The journal is a real
+//! one, in a temporary folder, synced at its end.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use musec_trace::journal::Journal;
 use musec_trace::{
@@ -22,8 +22,7 @@ use crate::args::{BenchRecordArgs, Format};
 use crate::error::CliError;
 use crate::output::{print, print_json};
 
-/// Commands whose events are made at a time: what fits in the cache next to the processor, where a
-/// run's events are too when they are recorded.
+/// Commands between two looks at the clock, which is slow.
 const BATCH: u64 = 256;
 
 /// Events of a command.
@@ -110,26 +109,56 @@ fn round(batches: u64) -> Result<Round, CliError> {
     let failed = |source| CliError::Write { path: path.clone(), source };
     let clock = CClock::start();
     let mut journal = Journal::create(&path, clock).map_err(failed)?;
-    let (mut made, mut recording, mut wall) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    let (mut made, mut recorded) = (Spent::default(), Spent::default());
     let before = cpu();
     for batch in 0..batches {
-        let from = own_cpu();
-        let records: Vec<Record> = (batch * BATCH..(batch + 1) * BATCH)
-            .flat_map(|command| events(clock.now(), command))
-            .collect();
-        let (start, begun) = (Instant::now(), own_cpu());
-        for record in records {
+        let commands = batch * BATCH..(batch + 1) * BATCH;
+        let start = Spent::now();
+        for record in commands.clone().flat_map(|command| events(clock.now(), command)) {
+            drop(std::hint::black_box(record));
+        }
+        let middle = Spent::now();
+        for record in commands.flat_map(|command| events(clock.now(), command)) {
             journal.record(record);
         }
-        recording += own_cpu() - begun;
-        wall += start.elapsed();
-        made += begun - from;
+        recorded.add(middle, Spent::now());
+        made.add(start, middle);
     }
     let waits = journal.waits().count;
     journal.close().map_err(|failure| failed(failure.source))?;
-    let both = (cpu() - before).saturating_sub(made);
+    let both = (cpu() - before).saturating_sub(2 * made.cpu);
     let bytes = std::fs::metadata(&path).map_err(failed)?.len();
-    Ok(Round { both, recording, wall, waits, bytes })
+    Ok(Round {
+        both,
+        recording: recorded.cpu.saturating_sub(made.cpu),
+        wall: recorded.wall.saturating_sub(made.wall),
+        waits,
+        bytes,
+    })
+}
+
+/// What this thread has spent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    cpu: Duration,
+    wall: Duration,
+}
+
+impl Spent {
+    /// CPU of this thread, and time since some instant.
+    fn now() -> Self {
+        let [cpu, wall] = [ClockId::ThreadCPUTime, ClockId::Monotonic].map(|clock| {
+            let time = clock_gettime(clock);
+            let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+            Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+        });
+        Self { cpu, wall }
+    }
+
+    fn add(&mut self, from: Self, to: Self) {
+        self.cpu += to.cpu.saturating_sub(from.cpu);
+        self.wall += to.wall.saturating_sub(from.wall);
+    }
 }
 
 /// The events of a command: `run` of a short script, on one of a thousand workers.
@@ -182,11 +211,4 @@ fn events(now: CTime, command: u64) -> [Record; 4] {
         Event::Replied { launch, t3: now, reply: Box::new(reply) },
     ]
     .map(|event| Record { at: now, event })
-}
-
-/// CPU time of this thread so far.
-fn own_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
