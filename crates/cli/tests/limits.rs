@@ -25,11 +25,16 @@ for = { k = "range(700)" }
 do = [{ echo = "number {{ k }} of many, of which each makes the journal a little longer" }]
 "#;
 
-/// Two workers that put files of 3 bytes and 1.5 MB.
+/// Two workers that put files of 3 bytes and 1.5 MB, one after the other.
 const PUT: &str = r#"
 [job]
 workers = 2
 store = "objects"
+[params]
+folder = ""
+[[step]]
+if = "index"
+run = "while ! test -e {{ folder }}/objects/file0; do sleep 0.02; done"
 [[step]]
 run = "ulimit -f unlimited; head -c {{ 1500000 if index else 3 }} /dev/zero > f"
 [[step]]
@@ -128,7 +133,9 @@ fn a_disk_that_is_full_while_outputs_are_kept_ends_the_run_and_names_the_file() 
 fn a_store_that_is_full_fails_the_put_that_it_has_no_room_for_and_no_other() {
     for full in Full::all() {
         let place = Place::new(PUT);
-        let output = full.musec(&place, "objects", 1 << 20, &["run", "job.toml"]);
+        let folder = format!("folder={}", place.path("").display());
+        let words = ["run", "job.toml", "--param", &folder];
+        let output = full.musec(&place, "objects", 1 << 20, &words);
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
         let report = place.report();
         assert_conserved(&report);
@@ -161,9 +168,18 @@ fn results_that_have_no_room_leave_the_run_done_and_can_be_fetched_later() {
 #[test]
 fn a_scratch_folder_that_is_full_fails_the_command_that_fills_it() {
     for full in Full::all() {
-        let place = Place::new("[job]\nworkers = 2\n[[step]]\nif = \"index\"\nget = \"in:big\"\n");
+        // One is at work, with its scratch folder, before the other fills the disk.
+        let place = Place::new(
+            "[job]\nworkers = 2\n[params]\nfolder = \"\"\n\
+             [[step]]\nif = \"not index\"\nrun = \"touch {{ folder }}/begun\"\n\
+             [[step]]\nif = \"index\"\n\
+             run = \"while ! test -e {{ folder }}/begun; do sleep 0.02; done\"\n\
+             [[step]]\nif = \"index\"\nget = \"in:big\"\n",
+        );
         fs::write(place.path("big"), vec![0; 3_000_000]).expect("written");
-        let words = ["env", "TMPDIR=tmp", support::MUSEC, "run", "job.toml"];
+        let folder = format!("folder={}", place.path("").display());
+        let run = ["run", "job.toml", "--param", &folder];
+        let words = [&["env", "TMPDIR=tmp", support::MUSEC], &run[..]].concat();
         let output = full.run(&place, "tmp", 1 << 20, &words);
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
         let report = place.report();
@@ -370,18 +386,38 @@ fn without_processes_whatever_cannot_be_started_is_named_and_the_run_ends() {
     }
 }
 
+/// How large a process is that has done nothing for a while: what it needs it has by then.
+fn settled_kib(pid: u32) -> u64 {
+    let look = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+        let facts = stat.rsplit(')').next().expect("facts").to_owned();
+        let facts: Vec<u64> = facts.split_whitespace().map(|f| f.parse().unwrap_or(0)).collect();
+        // Its time in user and system, and its size in bytes: fields 14, 15 and 23 of proc(5).
+        (facts[11] + facts[12], facts[20] >> 10)
+    };
+    let mut last = look();
+    let settled = wait_for(LIMIT, || {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = look();
+        (std::mem::replace(&mut last, now) == now).then_some(now.1)
+    });
+    settled.expect("a worker that waits does nothing")
+}
+
 #[test]
 fn without_memory_for_a_command_it_fails_by_name_and_its_worker_lives() {
-    let job = "[job]\nworkers = 1\n[[step]]\nrun = \"sleep 1.5; true\"\n\
-               [[step]]\nstate = \"after\"\nrun = \"true\"\n";
-    let place = Place::new(job);
-    let mut musec = place.start(&[]);
-    place.await_processes("sleep 1.5", 1);
+    let place = Place::new(
+        "[job]\nworkers = 1\n[params]\nfolder = \"\"\n\
+         [[step]]\nrun = \"while ! test -e {{ folder }}/go; do sleep 0.05; done\"\n\
+         [[step]]\nstate = \"after\"\nrun = \"true\"\n",
+    );
+    let folder = format!("folder={}", place.path("").display());
+    let mut musec = place.start(&["--param", &folder]);
+    place.await_processes("while ! test", 1);
     let worker = place.await_processes("musec worker", 1)[0];
-    let status = fs::read_to_string(format!("/proc/{worker}/status")).expect("it lives");
-    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).expect("its size");
-    let kib: u64 = size.trim().trim_end_matches(" kB").parse().expect("a number");
+    let kib = settled_kib(worker);
     limit_process(worker, &format!("--as={}", kib << 10));
+    fs::write(place.path("go"), "").expect("written");
     assert_eq!(musec.wait().expect("ended").code(), Some(1));
     let report = place.report();
     assert_conserved(&report);
