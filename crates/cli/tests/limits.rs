@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use musec_trace::journal::{JournalReader, Next};
 use serde_json::Value;
-use support::machine::{Full, limit_process, namespace, with_limit, with_processes};
+use support::machine::{
+    Full, limit_process, listening_port, namespace, with_limit, with_processes,
+};
 use support::{Place, assert_conserved, json, names, number, text, wait_for};
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -311,11 +313,10 @@ folder = ""
 /// work, and lifted when the third's launch has failed. What it failed of, and the report.
 fn launch_beyond(limit: &str, lifted: &str, meanwhile: impl FnOnce(u16)) -> (String, Value) {
     let place = Place::new(ONE_AFTER_ANOTHER);
-    let port = free_port();
     let folder = format!("folder={}", place.path("").display());
-    let listen = format!("127.0.0.1:{port}");
-    let mut musec = place.start(&["--quiet", "--listen", &listen, "--param", &folder]);
+    let mut musec = place.start(&["--quiet", "--param", &folder]);
     place.await_processes("while ! test", 2);
+    let port = listening_port(musec.id());
     limit_process(musec.id(), limit);
     meanwhile(port);
     fs::write(place.path("go1"), "").expect("written");
@@ -344,11 +345,6 @@ fn open_files_that_run_out_on_the_way_fail_a_launch_by_name_and_nobody_else() {
     assert_told(&error, &["cannot start a worker process: Too many open files", "ulimit -n"]);
     let refused = &report["coordinator"]["refused"]["system refused to accept"];
     assert!(number(refused) > 0, "{report}");
-}
-
-fn free_port() -> u16 {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
-    free.local_addr().expect("address").port()
 }
 
 #[test]

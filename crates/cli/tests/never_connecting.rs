@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use musec_analysis::{Account, AttemptAccount, Category, Trace};
-use musec_coordinator::{Finished, LaunchBy, Run, RunSetup};
+use musec_coordinator::{Finished, LaunchBy, Run, RunError, RunSetup};
 use musec_core::job::{Options, parse};
 use musec_trace::journal::{JournalReader, Next};
 use musec_trace::{AttemptOutcome, EndCause, RunStatus};
@@ -56,45 +56,51 @@ esac
 
 struct Lossy {
     place: Place,
-    setup: RunSetup,
-}
-
-fn lossy(job: &str) -> Lossy {
-    let place = Place::new(job);
-    let listen = {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
-        free.local_addr().expect("address")
-    };
-    let launcher = place.path("launcher");
-    let script = LAUNCHER
-        .replace("MARK", place.mark())
-        .replace("MUSEC \"", &format!("{MUSEC} \""))
-        .replace("PLACE", place.path("").display().to_string().trim_end_matches('/'))
-        .replace("PORT", &listen.port().to_string());
-    fs::write(&launcher, script).expect("written");
-    fs::set_permissions(&launcher, PermissionsExt::from_mode(0o755)).expect("executable");
-    let program = parse(job, &Options { name: "lossy".into(), ..Options::default() });
-    let setup = RunSetup {
-        program: Arc::new(program.unwrap_or_else(|errors| panic!("{:?}", errors.0))),
-        job_text: job.into(),
-        job_folder: place.path(""),
-        runs: place.path(".musec/runs"),
-        worker_program: launcher,
-        launch_by: LaunchBy::Local,
-        is_recorded: true,
-        listen,
-        options_json: "{}".into(),
-        version: "test".into(),
-    };
-    Lossy { place, setup }
 }
 
 impl Lossy {
-    fn execute(&self) -> (Finished, PathBuf) {
-        let run = Run::create(self.setup.clone()).expect("prepared");
+    fn new(job: &str) -> Self {
+        Self { place: Place::new(job) }
+    }
+
+    /// Runs the job to its end, and tells where its journal is.
+    fn execute(&self, job: &str) -> (Finished, PathBuf) {
+        // A port that was free a moment ago may be taken by now: then another is tried.
+        let run = (0..20).find_map(|_| match Run::create(self.setup(job)) {
+            Err(RunError::Listen { .. }) => None,
+            run => Some(run.expect("prepared")),
+        });
+        let run = run.expect("a port is free");
         let journal = run.folder().journal();
         let finished = watch_thread(&self.place, move || run.execute());
         (finished.expect("recorded to its end"), journal)
+    }
+
+    fn setup(&self, job: &str) -> RunSetup {
+        let place = &self.place;
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("bound").local_addr();
+        let listen = free.expect("an address");
+        let launcher = place.path("launcher");
+        let script = LAUNCHER
+            .replace("MARK", place.mark())
+            .replace("MUSEC \"", &format!("{MUSEC} \""))
+            .replace("PLACE", place.path("").display().to_string().trim_end_matches('/'))
+            .replace("PORT", &listen.port().to_string());
+        fs::write(&launcher, script).expect("written");
+        fs::set_permissions(&launcher, PermissionsExt::from_mode(0o755)).expect("executable");
+        let program = parse(job, &Options { name: "lossy".into(), ..Options::default() });
+        RunSetup {
+            program: Arc::new(program.unwrap_or_else(|errors| panic!("{:?}", errors.0))),
+            job_text: job.into(),
+            job_folder: place.path(""),
+            runs: place.path(".musec/runs"),
+            worker_program: launcher,
+            launch_by: LaunchBy::Local,
+            is_recorded: true,
+            listen,
+            options_json: "{}".into(),
+            version: "test".into(),
+        }
     }
 
     /// The process that took this number.
@@ -115,8 +121,8 @@ fn read(journal: PathBuf) -> Trace {
 
 #[test]
 fn launches_that_never_connect_are_named_and_fail_alone() {
-    let lossy = lossy(JOB);
-    let (finished, journal) = lossy.execute();
+    let lossy = Lossy::new(JOB);
+    let (finished, journal) = lossy.execute(JOB);
     assert_eq!(finished.status, RunStatus::Failed);
     let report = lossy.place.report();
     assert_conserved(&report);
@@ -179,10 +185,10 @@ fn a_wave_of_which_nobody_connects_ends_and_so_do_those_after_it() {
                [[wave.step]]\necho = \"x\"\n\
                [[wave]]\nname = \"next\"\nafter = [\"lost\"]\nworkers = 1\n\
                [[wave.step]]\necho = \"y\"\n";
-    let lossy = lossy(job);
+    let lossy = Lossy::new(job);
     // The number that sleeps is the first.
     fs::create_dir(lossy.place.path("n0")).expect("taken");
-    let (finished, _) = lossy.execute();
+    let (finished, _) = lossy.execute(job);
     assert_eq!(finished.status, RunStatus::Failed);
     let output = lossy.place.run(&["report", "--format", "json"]);
     let report: Value = json(&output);

@@ -123,3 +123,21 @@ pub(crate) fn limit_process(pid: u32, limit: &str) {
     let set = set.expect("prlimit, of util-linux, is there");
     assert!(set.status.success(), "{}", super::text(&set.stderr));
 }
+
+/// The port that a process of this machine listens on: one that it chose cannot be taken already.
+pub(crate) fn listening_port(pid: u32) -> u16 {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("it lives").flatten();
+    let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let sockets: Vec<String> = links
+        .filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.into()))
+        .collect();
+    let table = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).expect("a table");
+    let port = table.lines().skip(1).find_map(|line| {
+        // Number, local address, remote address, state, …; the tenth is the socket.
+        let facts: Vec<&str> = line.split_whitespace().collect();
+        let listens = facts[3] == "0A" && sockets.iter().any(|socket| socket == facts[9]);
+        let (_, port) = facts[1].split_once(':')?;
+        listens.then(|| u16::from_str_radix(port, 16).expect("a port"))
+    });
+    port.expect("it listens")
+}
