@@ -175,6 +175,42 @@ echo = "after"
 }
 
 #[test]
+fn a_background_command_runs_beside_its_lane_and_a_daemon_ends_with_it() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 1
+[[step]]
+name = "daemon"
+state = "daemon"
+run = "exec sleep 1000"
+background = true
+[[step]]
+name = "zip"
+state = "zip"
+run = "until [ -e ready ]; do sleep 0.01; done; echo zipped"
+background = true
+[[step]]
+state = "work"
+run = "touch ready; sleep 0.2"
+[[step]]
+await = "zip"
+[[step]]
+run = "echo {{ last.output }} > out"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_conserved(&report);
+    assert!(number(&report["makespan_ns"]) < 60_000_000_000, "the daemon was cancelled");
+    let states = report["states"].as_array().expect("states");
+    let work = states.iter().find(|state| state["state"] == "work").expect("its state");
+    assert!(number(&work["categories"]["user"]) >= 200_000_000, "the daemon does not hide it");
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
 fn files_inputs_items_store_and_results_work_together() {
     let place = Place::new(
         r#"

@@ -86,6 +86,8 @@ on_error = [{ state = "mend", run = "true" }]
 a = [{ for = { k = "range(3)" }, do = [{ run = "true" }, { state = "put", put = "a", as = "{{ item }}/{{ k }}" }] }]
 b = [{ pipelined = true, do = [{ echo = "1" }, { run = "true" }, { echo = "3" }] }, { sleep = "1s" }]
 [[step]]
+do = [{ name = "zip", state = "zip", run = "zip", background = true }, { name = "daemon", sleep = "9s", background = true }, { run = "true" }, { await = "zip", timeout = "5s" }]
+[[step]]
 state = "race"
 first = true
 parallel = { a = [{ run = "true" }, { run = "true" }], b = [{ parallel = { c = [{ run = "true" }], d = [{ echo = "d" }] } }] }
@@ -383,6 +385,11 @@ fn check_lanes(world: &World) {
                 let before = forked.insert((launch.0, lane.clone()), lanes.clone());
                 assert_eq!(before, None, "{event:?}");
             }
+            Event::Begun { launch, lane, background } => {
+                let path = [lane.as_slice(), &[*background]].concat();
+                let state = states.get(&(launch.0, path));
+                assert!(state.is_none_or(Option::is_none), "{event:?}: it is at it");
+            }
             Event::Merged { launch, lane, winner } => {
                 let lanes = forked.remove(&(launch.0, lane.clone())).expect("it forked");
                 assert!(winner.is_none_or(|winner| lanes.contains(&winner)), "{event:?}");
@@ -414,10 +421,12 @@ fn lanes_are_named_and_recorded_with_forks_and_joins() {
     let expected = [
         (vec![0], "a"),
         (vec![1], "b"),
-        (vec![2], "a"),
-        (vec![3], "b"),
-        (vec![3, 0], "c"),
-        (vec![3, 1], "d"),
+        (vec![2], "zip"),
+        (vec![3], "daemon"),
+        (vec![4], "a"),
+        (vec![5], "b"),
+        (vec![5, 0], "c"),
+        (vec![5, 1], "d"),
     ];
     assert_eq!(named, expected);
     let count = |is: fn(&Event) -> bool| world.records.iter().filter(|event| is(event)).count();

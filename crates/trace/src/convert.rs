@@ -134,6 +134,12 @@ impl From<Event> for wire::record::Event {
             Event::Forked { launch, lane, lanes, first } => {
                 Self::Forked(wire::Forked { launch: launch.0, lane, lanes, first })
             }
+            Event::Begun { launch, lane, background } => {
+                Self::Begun(wire::Begun { launch: launch.0, lane, background })
+            }
+            Event::Awaited { launch, lane, background } => {
+                Self::Awaited(wire::Awaited { launch: launch.0, lane, background })
+            }
             Event::Merged { launch, lane, winner } => {
                 Self::Merged(wire::Merged { launch: launch.0, lane, winner })
             }
@@ -423,6 +429,16 @@ impl TryFrom<wire::record::Event> for Event {
                 lane: forked.lane,
                 lanes: forked.lanes,
                 first: forked.first,
+            },
+            Wire::Begun(begun) => Self::Begun {
+                launch: LaunchId(begun.launch),
+                lane: begun.lane,
+                background: begun.background,
+            },
+            Wire::Awaited(awaited) => Self::Awaited {
+                launch: LaunchId(awaited.launch),
+                lane: awaited.lane,
+                background: awaited.background,
             },
             Wire::Merged(merged) => Self::Merged {
                 launch: LaunchId(merged.launch),

@@ -146,6 +146,24 @@ pub enum Event {
         /// Whether the first of them that ends well ends the others.
         first: bool,
     },
+    /// A lane began a background command, which has a sub-lane of its own.
+    Begun {
+        /// Whose.
+        launch: LaunchId,
+        /// Path of the lane that goes on.
+        lane: Vec<u32>,
+        /// The last number of the sub-lane's path.
+        background: u32,
+    },
+    /// A lane has awaited a background command.
+    Awaited {
+        /// Whose.
+        launch: LaunchId,
+        /// Path of the lane.
+        lane: Vec<u32>,
+        /// The last number of the sub-lane's path.
+        background: u32,
+    },
     /// The lanes that a lane began have ended.
     Merged {
         /// Whose.

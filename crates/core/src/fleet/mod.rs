@@ -17,10 +17,12 @@
 //! ```
 
 mod attempt;
+mod deadlines;
 mod each;
 mod io;
 mod outstanding;
 mod pace;
+mod steps;
 mod wave;
 mod work;
 

@@ -9,7 +9,7 @@ use musec_trace::{CTime, Cause};
 
 use crate::machine::lane::{Fault, Lane, Rest};
 use crate::machine::{Effect, Progress, Turn, lane_of, node_of};
-use crate::program::node::{LaneNo, NodeId, NodeKind};
+use crate::program::node::{LaneNo, LanesNode, NodeId, NodeKind};
 
 /// The lanes of one machine.
 #[derive(Clone, Debug)]
@@ -85,10 +85,11 @@ impl Lanes {
 
     /// Ends all of them from outside, those within others first.
     pub(super) fn end(&mut self, cause: Cause, out: &mut Vec<Effect>) {
-        for lane in self.others.iter_mut().rev() {
+        let all = self.others.iter_mut().rev().chain([&mut self.main]);
+        for lane in all {
+            lane.end_backgrounds(cause, out);
             lane.end(cause, out);
         }
-        self.main.end(cause, out);
     }
 
     /// Lanes whose deadline has come fail, those around others first.
@@ -148,7 +149,9 @@ impl Lanes {
     /// Makes the lanes of a fork ready: their numbers, in the order of the program.
     fn fork(&mut self, turn: &mut Turn<'_>, parent: LaneNo) -> Vec<LaneNo> {
         let lane = self.lane(parent);
-        let NodeKind::Fork { lanes, first, next } = &node_of(turn.wave, lane.node).kind else {
+        let NodeKind::Lanes(LanesNode::Fork { lanes, first, next }) =
+            &node_of(turn.wave, lane.node).kind
+        else {
             panic!("a lane forks where it stands");
         };
         let left = u32::try_from(lanes.len()).unwrap_or(u32::MAX);
@@ -160,8 +163,7 @@ impl Lanes {
             match self.others.binary_search_by_key(no, |lane| lane.no) {
                 Ok(at) => {
                     if let Some(lane) = self.others.get_mut(at) {
-                        let position = std::mem::take(&mut lane.position);
-                        *lane = Lane { position, ..begun };
+                        *lane = lane.begun_again(begun);
                     }
                 }
                 Err(at) => self.others.insert(at, begun),
@@ -204,7 +206,9 @@ impl Lanes {
 
     /// Cancels the lanes that a lane has begun.
     fn cancel_within(&mut self, turn: &mut Turn<'_>, parent: LaneNo) {
-        let NodeKind::Fork { lanes, .. } = &node_of(turn.wave, self.lane(parent).node).kind else {
+        let NodeKind::Lanes(LanesNode::Fork { lanes, .. }) =
+            &node_of(turn.wave, self.lane(parent).node).kind
+        else {
             panic!("a lane that waits for others stands at its fork");
         };
         for (no, _) in lanes {

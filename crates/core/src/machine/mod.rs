@@ -17,6 +17,7 @@
 //! ```
 
 mod action;
+mod background;
 mod bindings;
 mod frame;
 mod judge;
@@ -77,6 +78,8 @@ struct Turn<'a> {
     program: &'a Program,
     wave: &'a Wave,
     shared: &'a mut Shared,
+    /// Whether it does the steps of `setup`.
+    is_setup: bool,
     now: CTime,
     /// Why the next change of state happens.
     cause: Cause,
@@ -155,9 +158,9 @@ impl Machine {
 
     fn rewind(&mut self, program: &Program, item: Option<&Json>) {
         let wave = wave_of(program, self.wave);
-        let position = std::mem::take(&mut self.lanes.main.position);
         let slots = vec![Value::UNDEFINED; wave.slots as usize];
-        self.lanes.main = Lane { position, slots, ..Lane::at(LaneNo::MAIN, wave.entry) };
+        let begun = Lane { slots, ..Lane::at(LaneNo::MAIN, wave.entry) };
+        self.lanes.main = self.lanes.main.begun_again(begun);
         self.shared.vars = match &self.first_vars {
             Some(vars) => vars.to_vec(),
             None => vec![Value::UNDEFINED; wave.vars.len()],
@@ -198,9 +201,9 @@ impl Machine {
     ) -> Progress {
         let wave = wave_of(program, self.wave);
         let budget = STEPS_WITHOUT_COMMAND_MAX;
-        let shared = &mut self.shared;
+        let (shared, is_setup, cause) = (&mut self.shared, self.is_setup, Cause::Done);
         let fuel = Cell::new(FUEL_WITHOUT_COMMAND);
-        let mut turn = Turn { program, wave, shared, now, cause: Cause::Done, budget, fuel, out };
+        let mut turn = Turn { program, wave, shared, is_setup, now, cause, budget, fuel, out };
         let (lane, rest) = match input {
             Advance::Start => (LaneNo::MAIN, self.lanes.main.start(&mut turn)),
             Advance::Replied(token, reply) => {

@@ -224,6 +224,7 @@ impl Map {
             text,
             state: state.clone(),
             pipelined: false,
+            background: false,
             condition: None,
             steps: Vec::new(),
             lanes: Vec::new(),
@@ -261,7 +262,8 @@ fn command(
     timeout: Option<Duration>,
     next: NodeId,
 ) -> Node {
-    let kind = CommandNode { action, timeout, expect: None, category: None, next };
+    let (expect, category, background) = (None, None, None);
+    let kind = CommandNode { action, timeout, expect, category, background, next };
     Node { state: Some(state), name: name.to_owned(), kind: NodeKind::Command(Box::new(kind)) }
 }
 

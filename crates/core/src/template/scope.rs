@@ -149,6 +149,8 @@ enum InList {
     Steps,
     /// At the judgement of a reply, when later steps have been taken.
     Judging,
+    /// The same, of a background command.
+    Background,
 }
 
 /// What a scope is for.
@@ -268,6 +270,18 @@ impl<'a> Scope<'a> {
         inner
     }
 
+    /// The same, of a background command, where its reply is judged.
+    pub(crate) fn judging_background(&self) -> Self {
+        let mut inner = self.clone();
+        inner.list = InList::Background;
+        let changes = |binding: &Binding| matches!(binding, Binding::Vars | Binding::Loop(_));
+        inner.hidden =
+            self.names.iter().filter(|(_, bound)| changes(bound)).map(|(name, _)| *name).collect();
+        inner.names.retain(|_, bound| !changes(bound));
+        inner.names.insert("last", Binding::Last);
+        inner
+    }
+
     pub(super) fn binding(&self, name: &str) -> Option<Binding> {
         if self.hidden.contains(&name) {
             return None;
@@ -330,6 +344,10 @@ impl<'a> Scope<'a> {
             InList::Judging => (
                 format!("`{name}` may have changed when this reply of a pipelined list comes"),
                 Some("name only what stays the same, and `last`; or leave out `pipelined`".into()),
+            ),
+            InList::Background => (
+                format!("`{name}` may have changed when the reply of this command comes"),
+                Some("name only what stays the same, and `last`".to_owned()),
             ),
         }
     }

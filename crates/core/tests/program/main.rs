@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper's panic is a failed test")]
 
+mod background;
 mod broken;
 mod control;
 mod errors;
@@ -131,6 +132,12 @@ impl<'p> Walk<'p> {
                 Effect::Forked { lane, lanes, .. } => {
                     let lanes: Vec<_> = lanes.iter().map(|lane| self.lane(*lane)).collect();
                     format!("{}forks {}", self.prefix(lane), lanes.join(" "))
+                }
+                Effect::Begun { lane, background } => {
+                    format!("{}begins {}", self.prefix(lane), self.lane(background))
+                }
+                Effect::Awaited { lane, background } => {
+                    format!("{}has awaited {}", self.prefix(lane), self.lane(background))
                 }
                 Effect::Merged { lane, winner } => {
                     let winner = winner.map(|winner| format!(" won by {}", self.lane(winner)));

@@ -59,6 +59,8 @@ pub(crate) fn encode(record: Record, out: &mut Vec<u8>) {
         | Event::LaneNamed { .. }
         | Event::Forked { .. }
         | Event::Merged { .. }
+        | Event::Begun { .. }
+        | Event::Awaited { .. }
         | Event::WaveStarted { .. }
         | Event::WaveEnded { .. }
         | Event::WaveSkipped { .. }
