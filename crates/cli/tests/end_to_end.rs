@@ -211,6 +211,42 @@ run = "echo {{ last.output }} > out"
 }
 
 #[test]
+fn code_tells_its_job_a_value_that_a_step_waits_for() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 2
+results = "out"
+[[step]]
+name = "server"
+state = "serve"
+run = "sleep 0.2; musec info port $((8000 + MUSEC_WORKER)); exec sleep 1000"
+background = true
+[[step]]
+state = "wait"
+wait_info = "port"
+timeout = "30s"
+[[step]]
+run = "echo {{ info.port }} > port"
+[[step]]
+put = "port"
+as = "port.{{ index }}"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_conserved(&json(&output));
+    for worker in 0..2 {
+        let port = fs::read_to_string(place.path(&format!("out/port.{worker}")));
+        assert_eq!(port.expect("it came back"), format!("800{worker}\n"));
+    }
+    place.assert_nothing_left(LIMIT);
+    let outside = place.run(&["info", "port", "1"]);
+    assert_eq!(outside.status.code(), Some(3));
+    assert!(text(&outside.stderr).contains("MUSEC_SPANS is not set"), "{}", text(&outside.stderr));
+}
+
+#[test]
 fn files_inputs_items_store_and_results_work_together() {
     let place = Place::new(
         r#"

@@ -149,6 +149,7 @@ impl Engine {
         let input = match message {
             FromWorker::Reply(reply) => Input::Replied { launch, t3, reply: Box::new(reply) },
             FromWorker::Stall(stall) => Input::Stalled { launch, t3, stall },
+            FromWorker::Note(note) => Input::Noted { launch, t3, note },
             FromWorker::Pong(pong) => {
                 let peer = self.peers.entry(launch);
                 match peer.ping.take_if(|(seq, _)| *seq == pong.seq) {

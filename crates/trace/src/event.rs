@@ -241,6 +241,30 @@ pub enum Event {
         /// First tick after, W.
         to: WTime,
     },
+    /// User code told a value for a key.
+    Info {
+        /// Whose.
+        launch: LaunchId,
+        /// When it came, C.
+        t3: CTime,
+        /// When its worker read it, W.
+        received: WTime,
+        /// The key.
+        key: String,
+        /// The value, as bytes.
+        value: Vec<u8>,
+    },
+    /// User code told what nobody understands.
+    Garbled {
+        /// Whose.
+        launch: LaunchId,
+        /// When it came, C.
+        t3: CTime,
+        /// When its worker read it, W.
+        received: WTime,
+        /// What is wrong with it, in words.
+        why: String,
+    },
     /// A connected worker has not answered several heartbeats, or does so again.
     Frozen {
         /// Whose.

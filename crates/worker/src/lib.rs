@@ -17,6 +17,7 @@ mod facts;
 mod failure;
 mod guard;
 mod lanes;
+mod notes;
 mod output;
 mod processes;
 mod progress;
@@ -33,5 +34,6 @@ mod writer;
 
 pub use error::{GuardError, WorkerError};
 pub use guard::run_guard;
+pub use notes::tell;
 pub use scripted::{TOGETHER, Told, run_scripted};
 pub use session::run_worker;

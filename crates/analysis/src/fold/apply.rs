@@ -71,6 +71,8 @@ impl Trace {
             | Event::Frozen { launch, .. }
             | Event::Forked { launch, .. }
             | Event::Merged { launch, .. }
+            | Event::Info { launch, .. }
+            | Event::Garbled { launch, .. }
             | Event::Begun { launch, .. }
             | Event::Awaited { launch, .. }
             | Event::Waiting { launch, .. } => {
@@ -242,6 +244,9 @@ impl Attempt {
             }
             Event::Waiting { reason, .. } => {
                 self.waits.push(Wait { from: at, to: None, reason: *reason });
+            }
+            Event::Info { t3, .. } | Event::Garbled { t3, .. } => {
+                self.last_sign = self.last_sign.max(*t3);
             }
             // When lanes begin and end is told by their transitions.
             Event::Forked { .. }

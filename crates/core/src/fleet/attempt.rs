@@ -28,6 +28,10 @@ pub(super) struct Attempt {
     pub(super) item_commands: u64,
     /// What was sent and has no reply yet.
     pub(super) outstanding: OutstandingCommands,
+    /// The number of its next command when it was last recorded as waiting.
+    pub(super) waits_since_command: Option<u64>,
+    /// Bytes that its user code has told so far.
+    pub(super) told_bytes: u64,
     /// When its machine wants to be asked, C; an entry of the fleet's deadlines.
     pub(super) machine_due: Option<CTime>,
     /// Whether an item failed; the attempt then counts as failed, and goes on with the others.
@@ -129,6 +133,8 @@ impl Attempt {
             next_command: 0,
             item_commands: 0,
             outstanding: OutstandingCommands::new(),
+            waits_since_command: None,
+            told_bytes: 0,
             machine_due: None,
             has_failed: false,
             last_sign: now,

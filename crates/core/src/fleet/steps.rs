@@ -2,7 +2,7 @@
 //! upon.
 
 use musec_protocol::{Action, Command, CommandId, LaunchId, Reply, Tail};
-use musec_trace::{AttemptOutcome, CTime, Event, Failure, Queued, StepCategory};
+use musec_trace::{AttemptOutcome, CTime, Event, Failure, Queued, StepCategory, WaitReason};
 
 use super::Fleet;
 use super::attempt::{Outstanding, Purpose, Puts};
@@ -68,6 +68,7 @@ impl Fleet {
         progress: Progress,
     ) {
         let (is_setup, due) = (machine.is_setup(), machine.deadline());
+        let wait = machine.wait_reason().filter(|_| progress == Progress::Waits);
         if let Some(attempt) = self.attempt_mut(launch) {
             attempt.machine = Some(machine);
         }
@@ -100,6 +101,9 @@ impl Fleet {
         }
         self.effects = effects;
         self.set_machine_deadline(launch, due);
+        if let Some(reason) = wait {
+            self.note_wait(now, launch, reason);
+        }
         match progress {
             Progress::Waits => {}
             Progress::Done if is_setup => self.setup_is_over(now, launch),
@@ -112,6 +116,18 @@ impl Fleet {
                     self.item_is_over(now, launch);
                 }
             }
+        }
+    }
+
+    /// Records that the program itself waits, when it begins to: no command is out.
+    fn note_wait(&mut self, now: CTime, launch: LaunchId, reason: WaitReason) {
+        let Some(attempt) = self.attempt_mut(launch) else {
+            return;
+        };
+        let is_new = attempt.waits_since_command != Some(attempt.next_command);
+        if is_new && attempt.outstanding.is_empty() {
+            attempt.waits_since_command = Some(attempt.next_command);
+            self.record(now, Event::Waiting { launch, reason });
         }
     }
 

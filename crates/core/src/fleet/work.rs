@@ -30,9 +30,16 @@ impl Fleet {
             inputs_url: self.options.inputs_url.clone(),
             path_dirs: self.options.path_dirs.clone(),
             keep_scratch: self.program.keep_scratch,
+            hears_notes: self.hears_notes(launch),
         };
         self.outputs.push_back(Output::Welcome(launch, Box::new(welcome)));
         self.give_work(now, launch);
+    }
+
+    /// Whether an attempt's program waits for what user code tells.
+    fn hears_notes(&self, launch: LaunchId) -> bool {
+        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
+        wave.is_some_and(|wave| !wave.infos.is_empty())
     }
 
     /// Gives a worker its item, or the next one of its queue; without any it is told to quit.

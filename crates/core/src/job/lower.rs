@@ -103,6 +103,9 @@ impl<'s> Lowering<'s> {
                     this.push(Some(state), &origin.name, kind)
                 })
             }
+            Kind::WaitInfo(info) => self.entered(origin, timeout, next, |this, end| {
+                this.node(origin, NodeKind::Lanes(LanesNode::WaitInfo { info, next: end }))
+            }),
             Kind::Await(name) => self.entered(origin, timeout, next, |this, end| {
                 // A name that is unknown was noted: nobody will run this.
                 let background = this.backgrounds.get(&name).copied().unwrap_or_default();

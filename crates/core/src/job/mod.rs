@@ -282,17 +282,20 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         let each = raw.each.is_some_and(|each| self.each(each, raw.after, &workers));
         let lists: Vec<_> = raw.setup.into_iter().chain(raw.steps).collect();
         let vars = variables::variables(&lists);
+        let infos = variables::infos(&lists);
         let mut scope = self.scope.clone().machine(workers.names, workers.columns(), &vars);
+        scope = scope.with_infos(&infos);
         if each && workers.workers.is_none() {
             scope = scope.without_count();
         }
-        let setup_scope = self.scope.clone().setup(&vars);
+        let setup_scope = self.scope.clone().setup(&vars).with_infos(&infos);
         let setup = raw.setup.filter(|setup| self.allows_setup(setup, &workers));
         let mut reader = StepReader {
             cx: &mut *self.cx,
             wave,
             states: &mut self.states,
             vars: &vars,
+            infos: &infos,
             params: self.params,
             reads_output: false,
             slots: 0,
@@ -328,6 +331,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
             setup,
             slots,
             vars,
+            infos,
             reads_output,
             outline,
             setup_outline,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use musec_protocol::limits::INFO_KEY_BYTES_MAX;
 use toml::de::DeTable;
 
 use crate::job::background::Backgrounds;
@@ -68,6 +69,8 @@ pub(super) enum Kind {
     Done,
     /// Of the background command with this name.
     Await(String),
+    /// For the info with this index.
+    WaitInfo(u32),
     Parallel {
         lanes: Vec<NamedLane>,
         /// Whether the first that ends well ends the others.
@@ -88,7 +91,8 @@ impl Kind {
             | Self::Break(_)
             | Self::Fail(_)
             | Self::Done
-            | Self::Await(_) => Vec::new(),
+            | Self::Await(_)
+            | Self::WaitInfo(_) => Vec::new(),
         }
     }
 }
@@ -126,6 +130,8 @@ pub(super) struct StepReader<'c, 't> {
     pub states: &'c mut States,
     /// Names of the wave's variables, sorted.
     pub vars: &'c [String],
+    /// Keys of the infos that the wave's steps wait for, sorted.
+    pub infos: &'c [String],
     /// Values of the job's parameters.
     pub params: &'c [Value],
     /// Whether an expression other than `expect` reads `last.output`.
@@ -348,6 +354,7 @@ impl<'t> StepReader<'_, 't> {
             }
             "done" => self.done(table.get("done")?),
             "parallel" => self.parallel(table, place),
+            "wait_info" => self.wait_info(table.get("wait_info")?),
             "await" => self.awaited(table.get("await")?, place),
             "do" => {
                 let steps = self.steps("do", table.get("do")?, deeper(place));
@@ -414,6 +421,18 @@ impl<'t> StepReader<'_, 't> {
             self.cx.error(value.span(), message, Some(cure));
         }
         category.copied()
+    }
+
+    fn wait_info(&mut self, value: &Spot<'t>) -> Option<(Kind, String)> {
+        let key = self.cx.name("wait_info", value)?;
+        if !is_identifier(key) || key.len() > INFO_KEY_BYTES_MAX {
+            let message = format!("`info.{}` could not be written", key.escape_debug());
+            let cure = "use letters, digits and `_` in the key, not a digit first".to_owned();
+            self.cx.error(value.span(), message, Some(cure));
+        }
+        let info = self.infos.iter().position(|known| known == key);
+        let info = info.and_then(|info| u32::try_from(info).ok())?;
+        Some((Kind::WaitInfo(info), key.to_owned()))
     }
 
     fn done(&mut self, value: &Spot<'t>) -> Option<(Kind, String)> {

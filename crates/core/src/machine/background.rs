@@ -96,6 +96,7 @@ impl Lane {
             | Phase::Draining
             | Phase::Joining
             | Phase::Awaiting(_)
+            | Phase::Informed(_)
             | Phase::Ended => Rest::Waits,
         }
     }

@@ -11,6 +11,7 @@
 //!            ├─► Draining (end of list, or failed) ─all are back─► (walk, or handler)
 //!            ├─► Joining  (its lanes are at it) ─all have ended─► (walk, or handler)
 //!            ├─► Awaiting (a background command) ─it is back─► (walk, or handler)
+//!            ├─► Informed (an info of user code) ─it is told─► (walk)
 //!            └─► Closing  (at its end) ─background commands are back─► Ended
 //!   all but Closing ─cancelled─► Stopping ─all are back─► Ended
 //! ```
@@ -18,6 +19,8 @@
 use musec_protocol::Reply;
 use musec_trace::{CTime, Cause, StateId};
 
+use crate::duration;
+use crate::limits::SILENT_INFO_MAX;
 use crate::machine::background::Background;
 use crate::machine::bindings::Last;
 use crate::machine::frame::Frame;
@@ -27,7 +30,7 @@ use crate::machine::position::Position;
 use crate::machine::walk::Walked;
 use crate::machine::{Blame, Effect, StepFailure, Token, Turn, node_of};
 use crate::program::Wave;
-use crate::program::node::{LaneNo, NodeId};
+use crate::program::node::{LaneNo, LanesNode, NodeId, NodeKind};
 use crate::template::Value;
 
 /// A cursor.
@@ -67,6 +70,8 @@ pub(super) enum Phase {
     Joining,
     /// This background command.
     Awaiting(LaneNo),
+    /// An info of user code, by its index.
+    Informed(u32),
     /// The background commands that it began; then it ends.
     Closing,
     /// So many replies, and its lanes; then it ends, because it was cancelled.
@@ -154,6 +159,7 @@ impl Lane {
             Phase::Ready
             | Phase::Joining
             | Phase::Awaiting(_)
+            | Phase::Informed(_)
             | Phase::Closing
             | Phase::Stopping(_)
             | Phase::Ended => panic!("a reply to a lane that is {:?}", self.phase),
@@ -174,6 +180,7 @@ impl Lane {
             | Phase::Draining
             | Phase::Joining
             | Phase::Awaiting(_)
+            | Phase::Informed(_)
             | Phase::Closing => true,
             Phase::Stopping(_) | Phase::Ended => false,
         }
@@ -187,6 +194,7 @@ impl Lane {
             Phase::Ready
             | Phase::Joining
             | Phase::Awaiting(_)
+            | Phase::Informed(_)
             | Phase::Closing
             | Phase::Stopping(_)
             | Phase::Ended => 0,
@@ -260,6 +268,7 @@ impl Lane {
             | Phase::Listing
             | Phase::Joining
             | Phase::Awaiting(_)
+            | Phase::Informed(_)
             | Phase::Closing
             | Phase::Stopping(_)
             | Phase::Ended => list.wants_more(),
@@ -279,7 +288,7 @@ impl Lane {
                 self.list.as_ref().is_some_and(|list| list.is_open())
             }
             Phase::Joining => self.join.as_ref().is_some_and(|join| join.is_open()),
-            Phase::Awaiting(_) => true,
+            Phase::Awaiting(_) | Phase::Informed(_) => true,
             Phase::Ready | Phase::Waiting | Phase::Closing | Phase::Stopping(_) | Phase::Ended => {
                 false
             }
@@ -301,6 +310,29 @@ impl Lane {
         }
         self.fail_list(turn, fault);
         Rest::Waits
+    }
+
+    /// What it waited for has come.
+    pub(super) fn go_on_from_wait(&mut self, turn: &mut Turn<'_>) -> Rest {
+        turn.cause = Cause::Done;
+        self.go_on(turn, Ok(self.node))
+    }
+
+    /// Why it fails: nobody can tell what it waits for.
+    pub(super) fn fault_of_silence(&self, turn: &Turn<'_>) -> Fault {
+        let node = node_of(turn.wave, self.node);
+        let info = match &node.kind {
+            NodeKind::Lanes(LanesNode::WaitInfo { info, .. }) => {
+                turn.wave.infos.get(*info as usize)
+            }
+            _ => None,
+        };
+        let error = format!(
+            "nothing told `{}` within {}, and no command is running that could",
+            info.map_or("it", String::as_str),
+            duration::in_words(SILENT_INFO_MAX)
+        );
+        Fault { node: self.node, error, blamed: None }
     }
 
     /// Goes on at a node, or fails.

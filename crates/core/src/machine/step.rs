@@ -28,6 +28,8 @@ pub enum Advance<'a> {
     Start,
     /// The answer to a command that the machine sent; each command has one.
     Replied(Token, &'a Reply),
+    /// User code told this value for this key.
+    Told(&'a str, &'a [u8]),
     /// The instant that [`Machine::deadline`] named has come.
     Time,
 }

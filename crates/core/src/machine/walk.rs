@@ -6,7 +6,7 @@ use std::time::Duration;
 use musec_protocol::Action;
 use musec_trace::{Cause, StateId};
 
-use crate::limits::STEPS_WITHOUT_COMMAND_MAX;
+use crate::limits::{FUEL_WITHOUT_COMMAND, STEPS_WITHOUT_COMMAND_MAX};
 use crate::machine::bindings::View;
 use crate::machine::frame::{Frame, Limit, Loop, Sequence};
 use crate::machine::lane::{Fault, Lane, Phase};
@@ -41,6 +41,9 @@ impl Lane {
     /// Takes steps until something has to be waited for, or the program ends.
     pub(super) fn walk(&mut self, turn: &mut Turn<'_>) -> Result<Walked, Fault> {
         while let Some(budget) = turn.budget.checked_sub(1) {
+            if turn.fuel.get() < FUEL_WITHOUT_COMMAND / 2 && self.has_list_in_flight() {
+                break;
+            }
             turn.budget = budget;
             let fault = |node, error| Fault { node, error, blamed: None };
             match self.step(turn).map_err(|error| fault(self.node, error))? {
@@ -54,7 +57,7 @@ impl Lane {
                 Flow::Done => return Ok(Walked::Done),
             }
         }
-        if self.list.as_ref().is_some_and(|list| !list.is_empty()) {
+        if self.has_list_in_flight() {
             // Enough for one turn: the next reply gives another one.
             self.phase = Phase::Listing;
             return Ok(Walked::Waits);
@@ -63,6 +66,10 @@ impl Lane {
             "{STEPS_WITHOUT_COMMAND_MAX} steps without a command: this loop does not come to an end"
         );
         Err(Fault { node: self.node, error, blamed: None })
+    }
+
+    fn has_list_in_flight(&self) -> bool {
+        self.list.as_ref().is_some_and(|list| !list.is_empty())
     }
 
     /// Leaves everything up to the innermost guard, and that: where its handler begins.
@@ -183,6 +190,17 @@ impl Lane {
                 Flow::Go(*next)
             }
             LanesNode::Fork { .. } => Flow::Fork,
+            // Several lanes that wait for one info all go on.
+            LanesNode::WaitInfo { info, next } => {
+                let told = turn.shared.infos.get_mut(*info as usize).expect("infos are counted");
+                if self.phase == Phase::Informed(*info) || told.is_news {
+                    told.is_news = false;
+                    self.phase = Phase::Ready;
+                    return Flow::Go(*next);
+                }
+                turn.shared.last_stir = turn.now;
+                Flow::Wait(self.node, Phase::Informed(*info))
+            }
             LanesNode::Await { background, next } => match self.take_awaited(turn, *background) {
                 None => Flow::Wait(self.node, Phase::Awaiting(*background)),
                 Some(Ok(())) => Flow::Go(*next),
@@ -292,6 +310,7 @@ impl Lane {
             keeps_output: turn.wave.reads_output || command.reads_output(),
             category: command.category,
         }));
+        turn.shared.commands_out += 1;
         if background.is_some() {
             return Ok(Flow::Go(command.next));
         }

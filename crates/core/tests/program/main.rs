@@ -7,6 +7,7 @@ mod broken;
 mod control;
 mod errors;
 mod grammar;
+mod infos;
 mod lanes;
 mod machine;
 mod pipelined;

@@ -61,6 +61,8 @@ pub(crate) fn encode(record: Record, out: &mut Vec<u8>) {
         | Event::Merged { .. }
         | Event::Begun { .. }
         | Event::Awaited { .. }
+        | Event::Info { .. }
+        | Event::Garbled { .. }
         | Event::WaveStarted { .. }
         | Event::WaveEnded { .. }
         | Event::WaveSkipped { .. }

@@ -81,6 +81,13 @@ pub(super) static KEYS: &[Key] = &[
         "do = [{ run = \"./compress\", background = true, name = \"zip\" }, { run = \"./count\" }, { await = \"zip\" }]",
     ),
     action(
+        "wait_info",
+        Takes::Name,
+        "Waits until code of this worker has said `musec info KEY VALUE`; the value is then `info.KEY`. \
+         What was said since the last wait for this key is not waited for.",
+        "[job]\nworkers = 1\n\n[[step]]\nrun = \"./serve --on-start 'musec info port'\"\nbackground = true\nname = \"server\"\n\n[[step]]\nwait_info = \"port\"\ntimeout = \"10s\"\n\n[[step]]\nrun = \"./ask --port {{ info.port }}\"",
+    ),
+    action(
         "break_if",
         Takes::Expression,
         "Leaves the innermost loop if it holds.",
@@ -187,7 +194,7 @@ pub(super) static KEYS: &[Key] = &[
         "timeout",
         Takes::Duration,
         "none",
-        &["run", "get", "put", "echo", "sleep", "print", "do", "parallel", "await"],
+        &["run", "get", "put", "echo", "sleep", "print", "do", "parallel", "await", "wait_info"],
         "The time of all that the step holds, loops and all.",
         "run = \"make\"\ntimeout = \"90s\"",
     ),
