@@ -110,7 +110,7 @@ fn a_list_may_be_longer_than_the_steps_of_one_turn() {
 #[test]
 fn a_list_may_cost_more_than_one_turn_allows() {
     let program = steps(
-        "[[step]]\nfor = { k = \"range(200)\" }\npipelined = true\ndo = [{ echo = \"{{ range(6000)|sum }}\" }]\n",
+        "[[step]]\nfor = { k = \"range(200)\" }\npipelined = true\ndo = [{ echo = \"{{ range(20000)|map('string')|join|length }}\" }]\n",
     );
     let mut walk = Walk::new(&program, facts());
     let mut progress = walk.begin();
