@@ -86,7 +86,10 @@ fn every_kind_of_message_is_among_the_seeds_of_frames() {
                     kinds.insert(word(format!("{:?}", reply.outcome)));
                 }
                 Ok(
-                    message @ (FromWorker::Hello(_) | FromWorker::Pong(_) | FromWorker::Stall(_)),
+                    message @ (FromWorker::Hello(_)
+                    | FromWorker::Pong(_)
+                    | FromWorker::Stall(_)
+                    | FromWorker::Note(_)),
                 ) => {
                     kinds.insert(word(format!("{message:?}")));
                 }
