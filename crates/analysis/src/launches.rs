@@ -75,10 +75,14 @@ impl Launches {
 }
 
 /// From sending a command to having read its reply (t3 − t0, C), for all commands of this name that
-/// went well; `None` if there are none.
+/// went well, of all these runs; `None` if there are none.
 #[must_use]
-pub fn round_trips(trace: &Trace, name: &str) -> Option<Quantiles> {
-    let commands = trace.attempts().values().flat_map(|attempt| attempt.commands.values());
+pub fn round_trips<'a>(
+    traces: impl IntoIterator<Item = &'a Trace>,
+    name: &str,
+) -> Option<Quantiles> {
+    let attempts = traces.into_iter().flat_map(|trace| trace.attempts().values());
+    let commands = attempts.flat_map(|attempt| attempt.commands.values());
     let trips = commands.filter(|command| command.name() == name).filter_map(|command| {
         let reply = command.reply.as_ref().filter(|reply| reply.outcome.is_success())?;
         Some(u128::from(reply.t3.since(command.t0?)))

@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Prints what commands wrote to standard output and standard error
     Logs(LogsArgs),
+    /// Tells a value to the job, from within a command of it (`wait_info`)
+    Info(InfoArgs),
     /// Copies objects of a run's store into a folder
     Fetch(FetchArgs),
     /// Removes runs
@@ -296,6 +298,17 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub(crate) command: BenchCommand,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example, within a `run` of a job that waits for `port`:\n  musec info port 8080"
+)]
+pub(crate) struct InfoArgs {
+    /// What the job waits for: its step says `wait_info = "KEY"`
+    pub(crate) key: String,
+    /// The value; the job reads it as `info.KEY`
+    pub(crate) value: OsString,
 }
 
 #[derive(Debug, Subcommand)]

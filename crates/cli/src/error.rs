@@ -38,6 +38,10 @@ pub(crate) enum CliError {
     NoWorker { run: String, worker: u32 },
     #[error(transparent)]
     Run(#[from] musec_coordinator::RunError),
+    #[error("this cannot be told: {0}")]
+    NoInfo(&'static str),
+    #[error("cannot tell it to the job")]
+    NotTold(#[source] std::io::Error),
     #[error("cannot find this program's own file, to start workers from it")]
     NoProgram(#[source] std::io::Error),
     #[error(transparent)]
@@ -101,6 +105,7 @@ impl CliError {
             | Self::Map(_)
             | Self::Usage(_)
             | Self::Running(_)
+            | Self::NoInfo(_)
             | Self::NoWorker { .. }
             | Self::Run(RunError::Folder(musec_coordinator::FolderError::Ship { .. })) => 2,
             Self::Run(
@@ -112,6 +117,7 @@ impl CliError {
                 | RunError::Launcher { .. }
                 | RunError::Loop(_),
             )
+            | Self::NotTold(_)
             | Self::NoProgram(_) => 3,
             Self::Journal { .. } | Self::Conservation(_) => 4,
             Self::Run(RunError::ResultsInterrupted { .. }) => 130,

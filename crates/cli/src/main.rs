@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Report(report) => commands::report::report(&args.places, &report),
         Command::Show(show) => commands::show::show(&args.places, &show),
         Command::Bench(bench) => commands::bench::bench(&bench),
+        Command::Info(info) => commands::info::info(&info),
         Command::Logs(logs) => commands::logs::logs(&args.places, &logs),
     };
     done.unwrap_or_else(|error: CliError| error.present())

@@ -177,6 +177,78 @@ echo = "after"
 }
 
 #[test]
+fn a_background_command_runs_beside_its_lane_and_a_daemon_ends_with_it() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 1
+[[step]]
+name = "daemon"
+state = "daemon"
+run = "exec sleep 1000"
+background = true
+[[step]]
+name = "zip"
+state = "zip"
+run = "until [ -e ready ]; do sleep 0.01; done; echo zipped"
+background = true
+[[step]]
+state = "work"
+run = "touch ready; sleep 0.2"
+[[step]]
+await = "zip"
+[[step]]
+run = "echo {{ last.output }} > out"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_conserved(&report);
+    assert!(number(&report["makespan_ns"]) < 60_000_000_000, "the daemon was cancelled");
+    let states = report["states"].as_array().expect("states");
+    let work = states.iter().find(|state| state["state"] == "work").expect("its state");
+    assert!(number(&work["categories"]["user"]) >= 200_000_000, "the daemon does not hide it");
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
+fn code_tells_its_job_a_value_that_a_step_waits_for() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 2
+results = "out"
+[[step]]
+name = "server"
+state = "serve"
+run = "sleep 0.2; musec info port $((8000 + MUSEC_WORKER)); exec sleep 1000"
+background = true
+[[step]]
+state = "wait"
+wait_info = "port"
+timeout = "30s"
+[[step]]
+run = "echo {{ info.port }} > port"
+[[step]]
+put = "port"
+as = "port.{{ index }}"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_conserved(&json(&output));
+    for worker in 0..2 {
+        let port = fs::read_to_string(place.path(&format!("out/port.{worker}")));
+        assert_eq!(port.expect("it came back"), format!("800{worker}\n"));
+    }
+    place.assert_nothing_left(LIMIT);
+    let outside = place.run(&["info", "port", "1"]);
+    assert_eq!(outside.status.code(), Some(3));
+    assert!(text(&outside.stderr).contains("MUSEC_SPANS is not set"), "{}", text(&outside.stderr));
+}
+
+#[test]
 fn files_inputs_items_store_and_results_work_together() {
     let place = Place::new(
         r#"

@@ -83,3 +83,13 @@ pub const CONCURRENCY: u32 = 8;
 
 /// Default of a `run`'s `grace`: from TERM to KILL when its time is over.
 pub const GRACE: Duration = Duration::from_secs(2);
+
+/// Bytes that the code of one attempt may tell by `musec info`: the journal keeps them all.
+pub const TOLD_BYTES_MAX: u64 = 16 << 20;
+
+/// What a note counts as at least, in bytes: so much its record takes, whatever it tells.
+pub const NOTE_BYTES_LEAST: u64 = 64;
+
+/// How long an info is waited for when no command of the worker runs: only what a command has left
+/// behind could tell it. Without this limit, a word that is never said would hold up the run.
+pub const SILENT_INFO_MAX: Duration = Duration::from_secs(60);

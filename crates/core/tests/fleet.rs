@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use musec_core::fleet::{Closed, Input, Output};
 use musec_protocol::{Action, LaunchId, Outcome, Refusal};
-use musec_trace::{AttemptOutcome, CTime, EndCause, Event, RunStatus, StateId, Timer};
+use musec_trace::{AttemptOutcome, CTime, EndCause, Event, RunStatus, StateId, Timer, WaitReason};
 use proptest::prelude::*;
 use world::{Fate, World, WorldOptions};
 
@@ -86,9 +86,27 @@ on_error = [{ state = "mend", run = "true" }]
 a = [{ for = { k = "range(3)" }, do = [{ run = "true" }, { state = "put", put = "a", as = "{{ item }}/{{ k }}" }] }]
 b = [{ pipelined = true, do = [{ echo = "1" }, { run = "true" }, { echo = "3" }] }, { sleep = "1s" }]
 [[step]]
+do = [{ name = "zip", state = "zip", run = "zip", background = true }, { name = "daemon", sleep = "9s", background = true }, { run = "true" }, { await = "zip", timeout = "5s" }]
+[[step]]
 state = "race"
 first = true
 parallel = { a = [{ run = "true" }, { run = "true" }], b = [{ parallel = { c = [{ run = "true" }], d = [{ echo = "d" }] } }] }
+"#;
+
+const INFOS: &str = r#"
+[job]
+workers = 3
+timeout = "1h"
+[[step]]
+name = "server"
+run = "serve"
+background = true
+[[step]]
+parallel = { a = [{ wait_info = "x", timeout = "9s" }], b = [{ run = "true" }] }
+[[step]]
+echo = "{{ info.x }}"
+[[step]]
+wait_info = "x"
 "#;
 
 fn ended(records: &[Event]) -> Vec<(u64, AttemptOutcome)> {
@@ -295,6 +313,7 @@ fn fates(launch: u64, command: u64) -> Fate {
         5 => Fate::Refuse,
         6 => Fate::Freeze,
         7 => Fate::Twice,
+        8 | 9 | 10 => Fate::Tell,
         _ => Fate::Live,
     }
 }
@@ -305,7 +324,7 @@ proptest! {
     #[test]
     fn whatever_happens_every_run_ends_and_every_attempt_ends_once(
         seed in any::<u64>(),
-        job in prop::sample::select(vec![ONE, QUEUE, WAVES, LISTS, LANES]),
+        job in prop::sample::select(vec![ONE, QUEUE, WAVES, LISTS, LANES, INFOS]),
         cancel in prop::collection::vec(0u64..20_000, 0..3),
         wild in any::<bool>(),
     ) {
@@ -383,6 +402,11 @@ fn check_lanes(world: &World) {
                 let before = forked.insert((launch.0, lane.clone()), lanes.clone());
                 assert_eq!(before, None, "{event:?}");
             }
+            Event::Begun { launch, lane, background } => {
+                let path = [lane.as_slice(), &[*background]].concat();
+                let state = states.get(&(launch.0, path));
+                assert!(state.is_none_or(Option::is_none), "{event:?}: it is at it");
+            }
             Event::Merged { launch, lane, winner } => {
                 let lanes = forked.remove(&(launch.0, lane.clone())).expect("it forked");
                 assert!(winner.is_none_or(|winner| lanes.contains(&winner)), "{event:?}");
@@ -403,6 +427,44 @@ fn check_lanes(world: &World) {
 }
 
 #[test]
+fn infos_and_what_is_garbled_are_recorded_and_waits_that_nobody_ends_come_to_an_end() {
+    let mut options = WorldOptions::calm(51);
+    options.fate = |_, command| if command == 1 { Fate::Tell } else { Fate::Live };
+    let mut world = World::new(&INFOS.replace("workers = 3", "workers = 1"), options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    let infos = world.records.iter().filter_map(|event| match event {
+        Event::Info { key, value, .. } => Some((key.as_str(), value.as_slice())),
+        _ => None,
+    });
+    assert_eq!(infos.collect::<Vec<_>>(), [("x", &b"7"[..])]);
+    let garbled = |event: &&Event| matches!(event, Event::Garbled { .. });
+    assert_eq!(world.records.iter().filter(garbled).count(), 1);
+    let waiting = |event: &&Event| matches!(event, Event::Waiting { reason: WaitReason::Info, .. });
+    assert_eq!(world.records.iter().filter(waiting).count(), 1, "at the last step");
+    let silent = "wait_info: nothing told `x` within 1m, and no command is running that could";
+    assert_eq!(errors(&world.records), [silent]);
+}
+
+#[test]
+fn a_worker_whose_code_floods_infos_fails_alone_and_by_name() {
+    let mut options = WorldOptions::calm(52);
+    options.fate = |launch, command| match (launch, command) {
+        (1, 1) => Fate::Flood,
+        (_, 1) => Fate::Tell,
+        _ => Fate::Live,
+    };
+    let job = INFOS.replace("[[step]]\nwait_info = \"x\"\n", "");
+    let mut world = World::new(&job, options);
+    assert_eq!(world.run(), RunStatus::Failed);
+    let errors = errors(&world.records);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains("its code told more than 16777216 bytes of infos"), "{errors:?}");
+    assert_eq!(world.ends(AttemptOutcome::Done), 2);
+    let told = world.records.iter().filter(|event| matches!(event, Event::Info { .. })).count();
+    assert!(told < 2200, "{told}");
+}
+
+#[test]
 fn lanes_are_named_and_recorded_with_forks_and_joins() {
     let mut world = World::new(LANES, WorldOptions::calm(41));
     assert_eq!(world.run(), RunStatus::Done);
@@ -414,10 +476,12 @@ fn lanes_are_named_and_recorded_with_forks_and_joins() {
     let expected = [
         (vec![0], "a"),
         (vec![1], "b"),
-        (vec![2], "a"),
-        (vec![3], "b"),
-        (vec![3, 0], "c"),
-        (vec![3, 1], "d"),
+        (vec![2], "zip"),
+        (vec![3], "daemon"),
+        (vec![4], "a"),
+        (vec![5], "b"),
+        (vec![5, 0], "c"),
+        (vec![5, 1], "d"),
     ];
     assert_eq!(named, expected);
     let count = |is: fn(&Event) -> bool| world.records.iter().filter(|event| is(event)).count();

@@ -4,7 +4,7 @@ use crate::limits::{
     ERROR_TEXT_BYTES_MAX, FACTS_MAX, OBJECTS_MAX, OUTPUT_TAIL_BYTES_MAX, PHASES_MAX,
 };
 use crate::{
-    AttemptNo, ClockKind, CommandId, ErrorKind, FromWorker, Hello, Object, Outcome, Phase,
+    AttemptNo, ClockKind, CommandId, ErrorKind, FromWorker, Hello, Note, Object, Outcome, Phase,
     PhaseKind, Pong, ProtocolError, Reply, Stall, Tail, ToWorker, Usage, WTime, Welcome, WorkerId,
     wire,
 };
@@ -25,6 +25,7 @@ impl From<&ToWorker> for wire::to_worker::Body {
                 inputs_url: welcome.inputs_url.clone(),
                 path_dirs: welcome.path_dirs.clone(),
                 keep_scratch: welcome.keep_scratch,
+                hears_notes: welcome.hears_notes,
             }),
             ToWorker::Command(command) => Self::Command(command.into()),
             ToWorker::Ping(seq) => Self::Ping(wire::Ping { seq: *seq }),
@@ -46,6 +47,7 @@ impl TryFrom<wire::to_worker::Body> for ToWorker {
                 inputs_url: welcome.inputs_url,
                 path_dirs: welcome.path_dirs,
                 keep_scratch: welcome.keep_scratch,
+                hears_notes: welcome.hears_notes,
             }),
             wire::to_worker::Body::Command(command) => Self::Command(command.try_into()?),
             wire::to_worker::Body::Ping(ping) => Self::Ping(ping.seq),
@@ -64,6 +66,9 @@ impl From<&FromWorker> for wire::from_worker::Body {
                 encoded_ns: pong.encoded.ns,
                 clock_gap_ns: pong.clock_gap_ns,
             }),
+            FromWorker::Note(note) => {
+                Self::Note(wire::Note { received_ns: note.received.ns, text: note.text.clone() })
+            }
             FromWorker::Stall(stall) => {
                 Self::Stall(wire::Stall { from_ns: stall.from.ns, to_ns: stall.to.ns })
             }
@@ -88,6 +93,13 @@ impl TryFrom<wire::from_worker::Body> for FromWorker {
                     encoded: WTime::from_ns(pong.encoded_ns),
                     clock_gap_ns: pong.clock_gap_ns,
                 })
+            }
+            wire::from_worker::Body::Note(note) => {
+                if note.text.len() > crate::limits::NOTE_BYTES_MAX {
+                    return Err(ProtocolError::Malformed { what: "note", why: "it is too long" });
+                }
+                let received = WTime::from_ns(note.received_ns);
+                Self::Note(Note { received, text: note.text })
             }
             wire::from_worker::Body::Stall(stall) => {
                 if stall.from_ns > stall.to_ns {

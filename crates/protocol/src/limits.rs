@@ -57,3 +57,9 @@ pub const FACTS_MAX: usize = 64;
 
 /// Longest text of an error that a worker sends, in bytes; the rest is cut.
 pub const ERROR_TEXT_BYTES_MAX: usize = 4096;
+
+/// Longest note of user code, in bytes: a datagram of it is taken whole or not at all.
+pub const NOTE_BYTES_MAX: usize = 8 << 10;
+
+/// Longest key of an info, in bytes.
+pub const INFO_KEY_BYTES_MAX: usize = 256;

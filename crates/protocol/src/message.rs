@@ -28,6 +28,8 @@ pub enum FromWorker {
     Pong(Pong),
     /// The worker did not run for a while.
     Stall(Stall),
+    /// User code told something.
+    Note(Note),
 }
 
 /// Which clock W is.
@@ -87,6 +89,8 @@ pub struct Welcome {
     pub path_dirs: Vec<Vec<u8>>,
     /// Whether the scratch folder stays at the end.
     pub keep_scratch: bool,
+    /// Whether what user code tells is wanted: then the worker offers it a socket.
+    pub hears_notes: bool,
 }
 
 /// The answer to a heartbeat.
@@ -109,6 +113,15 @@ pub struct Stall {
     pub from: WTime,
     /// The first tick after, W.
     pub to: WTime,
+}
+
+/// What user code told its worker, as it came: [`crate::note`] says what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// When the worker read it, W.
+    pub received: WTime,
+    /// What was told; at most [`crate::limits::NOTE_BYTES_MAX`].
+    pub text: Vec<u8>,
 }
 
 impl ToWorker {

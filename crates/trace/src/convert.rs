@@ -3,29 +3,16 @@
 use crate::codes::{
     AttemptOutcome, Cause, EndCause, RunStatus, StepCategory, Stream, Timer, WaitReason,
 };
-use crate::event::{Event, Failure, Joined, Queued, Record, RunStarted, Sample, StateId, WaveId};
-use crate::reply::{reply_from_wire, reply_to_wire, tail_from_wire, tail_to_wire};
-use crate::{
-    AttemptNo, CTime, ClockKind, CommandId, Hello, LaunchId, RunId, WTime, WorkerId, wire,
+use crate::event::{Event, Failure, Queued, Record, StateId, WaveId};
+use crate::parts::{
+    joined_from_wire, joined_to_wire, sample_from_wire, sample_to_wire, started_from_wire,
+    started_to_wire,
 };
+use crate::reply::{reply_from_wire, reply_to_wire, tail_from_wire, tail_to_wire};
+use crate::{AttemptNo, CTime, CommandId, LaunchId, WTime, WorkerId, wire};
 
 /// What is wrong with bytes that have a good checksum: a newer program wrote them, or a bug did.
 pub(crate) type Fault = &'static str;
-
-const fn clock_code(clock: ClockKind) -> u32 {
-    match clock {
-        ClockKind::MonotonicRaw => 1,
-        ClockKind::Monotonic => 2,
-    }
-}
-
-fn clock_from(code: u32) -> Result<ClockKind, Fault> {
-    match code {
-        1 => Ok(ClockKind::MonotonicRaw),
-        2 => Ok(ClockKind::Monotonic),
-        _ => Err("an unknown clock"),
-    }
-}
 
 impl From<Record> for wire::Record {
     fn from(record: Record) -> Self {
@@ -134,6 +121,25 @@ impl From<Event> for wire::record::Event {
             Event::Forked { launch, lane, lanes, first } => {
                 Self::Forked(wire::Forked { launch: launch.0, lane, lanes, first })
             }
+            Event::Begun { launch, lane, background } => {
+                Self::Begun(wire::Begun { launch: launch.0, lane, background })
+            }
+            Event::Awaited { launch, lane, background } => {
+                Self::Awaited(wire::Awaited { launch: launch.0, lane, background })
+            }
+            Event::Info { launch, t3, received, key, value } => Self::Info(wire::Info {
+                launch: launch.0,
+                t3_ns: t3.ns,
+                received_ns: received.ns,
+                key,
+                value,
+            }),
+            Event::Garbled { launch, t3, received, why } => Self::Garbled(wire::Garbled {
+                launch: launch.0,
+                t3_ns: t3.ns,
+                received_ns: received.ns,
+                why,
+            }),
             Event::Merged { launch, lane, winner } => {
                 Self::Merged(wire::Merged { launch: launch.0, lane, winner })
             }
@@ -174,123 +180,6 @@ impl From<Event> for wire::record::Event {
             }),
             Event::RunEnded { status } => Self::RunEnded(wire::RunEnded { status: status.code() }),
         }
-    }
-}
-
-fn started_to_wire(started: RunStarted) -> wire::RunStarted {
-    wire::RunStarted {
-        run: started.run.0.to_vec(),
-        job: started.job,
-        launcher: started.launcher,
-        wall_ns: started.wall_ns,
-        boot_id: started.boot_id,
-        time_namespace: started.time_namespace,
-        clock: clock_code(started.clock),
-        rate_bound_ppm: started.rate_bound_ppm,
-        seed: started.seed,
-        version: started.version,
-        job_text: started.job_text,
-        options_json: started.options_json,
-        clock_gap_ns: started.clock_gap_ns,
-        cores: started.cores,
-        starting_max: started.starting_max,
-    }
-}
-
-fn started_from_wire(started: wire::RunStarted) -> Result<RunStarted, Fault> {
-    Ok(RunStarted {
-        run: RunId(started.run.try_into().map_err(|_| "a run id that is not 16 bytes long")?),
-        job: started.job,
-        launcher: started.launcher,
-        wall_ns: started.wall_ns,
-        boot_id: started.boot_id,
-        time_namespace: started.time_namespace,
-        clock: clock_from(started.clock)?,
-        rate_bound_ppm: started.rate_bound_ppm,
-        seed: started.seed,
-        version: started.version,
-        job_text: started.job_text,
-        options_json: started.options_json,
-        clock_gap_ns: started.clock_gap_ns,
-        cores: started.cores,
-        starting_max: started.starting_max,
-    })
-}
-
-fn joined_to_wire(joined: Joined) -> wire::Joined {
-    let hello = joined.hello;
-    wire::Joined {
-        launch: joined.launch.0,
-        tcp_ns: joined.tcp.ns,
-        tls_ns: joined.tls.ns,
-        t3_ns: joined.t3.ns,
-        host: hello.host,
-        boot_id: hello.boot_id,
-        time_namespace: hello.time_namespace,
-        pid: hello.pid,
-        clock: clock_code(hello.clock),
-        encoded_ns: hello.encoded.ns,
-        clock_gap_ns: hello.clock_gap_ns,
-        wall_ns: hello.wall_ns,
-        cpus: hello.cpus,
-        memory_bytes: hello.memory_bytes,
-        version: hello.version,
-        facts: hello.facts,
-    }
-}
-
-fn joined_from_wire(joined: wire::Joined) -> Result<Joined, Fault> {
-    Ok(Joined {
-        launch: LaunchId(joined.launch),
-        tcp: CTime::from_ns(joined.tcp_ns),
-        tls: CTime::from_ns(joined.tls_ns),
-        t3: CTime::from_ns(joined.t3_ns),
-        hello: Hello {
-            host: joined.host,
-            boot_id: joined.boot_id,
-            time_namespace: joined.time_namespace,
-            pid: joined.pid,
-            clock: clock_from(joined.clock)?,
-            encoded: WTime::from_ns(joined.encoded_ns),
-            clock_gap_ns: joined.clock_gap_ns,
-            wall_ns: joined.wall_ns,
-            cpus: joined.cpus,
-            memory_bytes: joined.memory_bytes,
-            version: joined.version,
-            facts: joined.facts,
-        },
-    })
-}
-
-fn sample_to_wire(sample: Sample) -> wire::Sample {
-    wire::Sample {
-        cpu_ns: sample.cpu_ns,
-        lag_p50_ns: sample.lag_p50_ns,
-        lag_p99_ns: sample.lag_p99_ns,
-        lag_max_ns: sample.lag_max_ns,
-        bytes_in: sample.bytes_in,
-        bytes_out: sample.bytes_out,
-        connections: sample.connections,
-        refused: sample.refused,
-        clock_gap_ns: sample.clock_gap_ns,
-        journal_waits: sample.journal_waits,
-        journal_wait_ns: sample.journal_wait_ns,
-    }
-}
-
-fn sample_from_wire(sample: wire::Sample) -> Sample {
-    Sample {
-        cpu_ns: sample.cpu_ns,
-        lag_p50_ns: sample.lag_p50_ns,
-        lag_p99_ns: sample.lag_p99_ns,
-        lag_max_ns: sample.lag_max_ns,
-        bytes_in: sample.bytes_in,
-        bytes_out: sample.bytes_out,
-        connections: sample.connections,
-        refused: sample.refused,
-        clock_gap_ns: sample.clock_gap_ns,
-        journal_waits: sample.journal_waits,
-        journal_wait_ns: sample.journal_wait_ns,
     }
 }
 
@@ -423,6 +312,29 @@ impl TryFrom<wire::record::Event> for Event {
                 lane: forked.lane,
                 lanes: forked.lanes,
                 first: forked.first,
+            },
+            Wire::Begun(begun) => Self::Begun {
+                launch: LaunchId(begun.launch),
+                lane: begun.lane,
+                background: begun.background,
+            },
+            Wire::Awaited(awaited) => Self::Awaited {
+                launch: LaunchId(awaited.launch),
+                lane: awaited.lane,
+                background: awaited.background,
+            },
+            Wire::Info(info) => Self::Info {
+                launch: LaunchId(info.launch),
+                t3: CTime::from_ns(info.t3_ns),
+                received: WTime::from_ns(info.received_ns),
+                key: info.key,
+                value: info.value,
+            },
+            Wire::Garbled(garbled) => Self::Garbled {
+                launch: LaunchId(garbled.launch),
+                t3: CTime::from_ns(garbled.t3_ns),
+                received: WTime::from_ns(garbled.received_ns),
+                why: garbled.why,
             },
             Wire::Merged(merged) => Self::Merged {
                 launch: LaunchId(merged.launch),

@@ -146,6 +146,24 @@ pub enum Event {
         /// Whether the first of them that ends well ends the others.
         first: bool,
     },
+    /// A lane began a background command, which has a sub-lane of its own.
+    Begun {
+        /// Whose.
+        launch: LaunchId,
+        /// Path of the lane that goes on.
+        lane: Vec<u32>,
+        /// The last number of the sub-lane's path.
+        background: u32,
+    },
+    /// A lane has awaited a background command.
+    Awaited {
+        /// Whose.
+        launch: LaunchId,
+        /// Path of the lane.
+        lane: Vec<u32>,
+        /// The last number of the sub-lane's path.
+        background: u32,
+    },
     /// The lanes that a lane began have ended.
     Merged {
         /// Whose.
@@ -222,6 +240,30 @@ pub enum Event {
         from: WTime,
         /// First tick after, W.
         to: WTime,
+    },
+    /// User code told a value for a key.
+    Info {
+        /// Whose.
+        launch: LaunchId,
+        /// When it came, C.
+        t3: CTime,
+        /// When its worker read it, W.
+        received: WTime,
+        /// The key.
+        key: String,
+        /// The value, as bytes.
+        value: Vec<u8>,
+    },
+    /// User code told what nobody understands.
+    Garbled {
+        /// Whose.
+        launch: LaunchId,
+        /// When it came, C.
+        t3: CTime,
+        /// When its worker read it, W.
+        received: WTime,
+        /// What is wrong with it, in words.
+        why: String,
     },
     /// A connected worker has not answered several heartbeats, or does so again.
     Frozen {

@@ -12,6 +12,7 @@ mod convert;
 mod encode;
 mod event;
 pub mod journal;
+mod parts;
 mod reply;
 mod time;
 

@@ -101,6 +101,16 @@ fn samples() -> Vec<Record> {
         Event::LaneNamed { wave: WaveId(1), path: vec![0, 2], name: "a".into() },
         Event::Forked { launch, lane: vec![1], lanes: vec![0, 1], first: true },
         Event::Merged { launch, lane: Vec::new(), winner: Some(0) },
+        Event::Info {
+            launch,
+            t3: CTime::from_ns(7),
+            received: w(3),
+            key: "port".into(),
+            value: b"\xff".to_vec(),
+        },
+        Event::Garbled { launch, t3: CTime::from_ns(7), received: w(3), why: "no key".into() },
+        Event::Begun { launch, lane: vec![1], background: 2 },
+        Event::Awaited { launch, lane: vec![1], background: 2 },
         Event::TimerFired { timer: Timer::Connect, launch: None },
         Event::Ended {
             launch,

@@ -67,6 +67,11 @@ pub enum WorkerError {
         #[source]
         source: io::Error,
     },
+    /// The socket for what user code tells could not be made.
+    #[error(
+        "cannot make the socket for infos beside the scratch folder (its path may be too long)"
+    )]
+    Notes(#[source] io::Error),
     /// The connection ended.
     #[error("lost the coordinator")]
     Lost(#[source] io::Error),

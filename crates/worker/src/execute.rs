@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -23,6 +24,7 @@ use crate::clock::WClock;
 use crate::deliver;
 use crate::failure::Failure;
 use crate::guard::GuardLine;
+use crate::notes::Notes;
 use crate::progress::{Done, Progress};
 use crate::run;
 use crate::scratch::{Scratch, show};
@@ -43,6 +45,8 @@ pub(crate) struct Context {
     pub(crate) processes: crate::processes::Processes,
     pub(crate) guard: GuardLine,
     pub(crate) stores: Stores,
+    /// What user code tells, if that is wanted.
+    pub(crate) notes: Option<Rc<Notes>>,
 }
 
 impl Context {

@@ -18,6 +18,7 @@ mod failure;
 mod guard;
 mod lanes;
 mod listing;
+mod notes;
 mod output;
 mod processes;
 mod progress;
@@ -34,5 +35,6 @@ mod writer;
 
 pub use error::{GuardError, WorkerError};
 pub use guard::run_guard;
+pub use notes::tell;
 pub use scripted::{TOGETHER, Told, run_scripted};
 pub use session::run_worker;

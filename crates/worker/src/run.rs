@@ -146,6 +146,9 @@ fn prepare(run: &Run, context: &Context) -> Result<Command, Failure> {
     command.env_remove(Ticket::VARIABLE);
     command.env("MUSEC_WORKER", context.welcome.worker.to_string());
     command.env("MUSEC_ATTEMPT", context.welcome.attempt.to_string());
+    if let Some(notes) = &context.notes {
+        command.env(musec_protocol::note::VARIABLE, notes.socket());
+    }
     for (name, value) in &run.env {
         command.env(OsStr::from_bytes(name), OsStr::from_bytes(value));
     }
@@ -179,6 +182,10 @@ fn search_path(run: &Run, context: &Context) -> OsString {
     let mut path = OsString::new();
     for folder in &context.welcome.path_dirs {
         path.push(OsStr::from_bytes(folder));
+        path.push(":");
+    }
+    if let Some(notes) = &context.notes {
+        path.push(notes.folder());
         path.push(":");
     }
     path.push(std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()));

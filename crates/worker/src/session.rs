@@ -25,6 +25,7 @@ use crate::error::WorkerError;
 use crate::execute::{Begun, Context, execute};
 use crate::guard::GuardLine;
 use crate::lanes::Lanes;
+use crate::notes::Notes;
 use crate::processes::Processes;
 use crate::scratch::Scratch;
 use crate::stall::{StallWatch, TICK};
@@ -118,12 +119,22 @@ impl Session {
         if welcome.keep_scratch {
             guard.keep();
         }
+        let notes = match welcome.hears_notes.then(|| Notes::create(&scratch, clock)).transpose() {
+            Ok(notes) => notes.map(Rc::new),
+            Err(error) => {
+                drop(scratch.remove());
+                return Err(WorkerError::Notes(error));
+            }
+        };
         let stores = Stores::new(&welcome);
         let processes = Processes::new();
         let context =
-            Context { clock, welcome, deadline, scratch, marker, processes, guard, stores };
+            Context { clock, welcome, deadline, scratch, marker, processes, guard, stores, notes };
         let (reader, writer) = tokio::io::split(stream);
         let (speaker, queue) = Speaker::channel();
+        if let Some(notes) = &context.notes {
+            tokio::task::spawn_local(Rc::clone(notes).forward(speaker.clone()));
+        }
         let stalls = Rc::new(StallWatch::new(clock.now()));
         let writer = write_all(writer, queue, clock, Rc::clone(&stalls));
         Ok(Self {
@@ -214,6 +225,9 @@ impl Session {
         let speaker = self.speaker.clone();
         let job = Box::pin(async move {
             let reply = execute(command, received, &context, &stop).await;
+            if let Some(notes) = &context.notes {
+                notes.drain(&speaker);
+            }
             stops.borrow_mut().remove(&id);
             speaker.say(Say::Reply(Box::new(reply)));
         });
@@ -241,6 +255,9 @@ impl Session {
             && let Err(error) = self.context.scratch.remove()
         {
             tracing::warn!("cannot remove {}: {error}", self.context.scratch.path().display());
+        }
+        if let Some(notes) = &self.context.notes {
+            notes.remove();
         }
         self.context.guard.bye();
     }

@@ -7,9 +7,9 @@
 use std::io;
 use std::rc::Rc;
 
-use musec_protocol::{FromWorker, Pong, Reply, WTime, begin_frame, end_frame};
+use musec_protocol::{FromWorker, Note, Pong, Reply, WTime, begin_frame, end_frame};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::clock::{WClock, clock_gap_ns};
 use crate::stall::StallWatch;
@@ -21,8 +21,16 @@ const GATHER_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) enum Say {
     Reply(Box<Reply>),
-    Pong { seq: u64, received: WTime },
+    Pong {
+        seq: u64,
+        received: WTime,
+    },
     Stall(musec_protocol::Stall),
+    Note {
+        note: Note,
+        /// Its place among those that wait; given back when it is encoded.
+        permit: Option<OwnedSemaphorePermit>,
+    },
 }
 
 /// Where to say it. When all of them are gone the writer closes the connection.
@@ -33,7 +41,8 @@ impl Speaker {
     pub(crate) fn channel() -> (Self, mpsc::UnboundedReceiver<Say>) {
         // What may wait is bounded where it arises: a reply for each command outstanding, of which
         // the session takes no more than a limit; an answer to each heartbeat, one at a time; a
-        // stall for each tick.
+        // stall for each tick; notes by their permits, and what a kernel's queue holds for each
+        // reply.
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
     }
@@ -84,6 +93,10 @@ fn encode(say: Say, clock: WClock, stalls: &StallWatch, bytes: &mut Vec<u8>) -> 
             FromWorker::Pong(Pong { seq, received, encoded: clock.now(), clock_gap_ns: gap })
         }
         Say::Stall(stall) => FromWorker::Stall(stall),
+        Say::Note { note, permit } => {
+            drop(permit);
+            FromWorker::Note(note)
+        }
     };
     frame(&message, bytes)
 }

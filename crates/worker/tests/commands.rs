@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use musec_protocol::limits::OUTPUT_TAIL_BYTES_MAX;
 use musec_protocol::{
     Action, ByteRange, CommandId, ErrorKind, FromWorker, Get, Outcome, PhaseKind, Place, Put,
-    Refusal, Reply, Run, ToWorker, Which,
+    Refusal, Reply, Run, ToWorker, Welcome, Which,
 };
 use support::{Coordinator, Running, Session, eventually, is_alive, number_in, shell, worker};
 
@@ -435,8 +435,8 @@ fn print_brings_the_end_of_a_file() {
 fn time_until_the_deadline_counts_down_from_the_welcome() {
     let coordinator = Coordinator::new();
     let _worker = worker(&coordinator.ticket("".as_ref()));
-    let mut session = coordinator
-        .accept(musec_protocol::Welcome { timeout_ms: Some(60_000), ..coordinator.welcome() });
+    let mut session =
+        coordinator.accept(Welcome { timeout_ms: Some(60_000), ..coordinator.welcome() });
     let reply = session.ask(Action::Sleep { duration_ns: 100_000_000 });
     let started = reply.remaining_started_ms.expect("a deadline");
     let finished = reply.remaining_finished_ms.expect("a deadline");
@@ -461,4 +461,34 @@ fn heartbeats_are_answered_and_a_frozen_worker_tells_its_stall_first() {
         FromWorker::Stall(stall) => assert!(stall.to.since(stall.from) > 300_000_000),
         other => panic!("no stall: {other:?}"),
     }
+}
+
+#[test]
+fn what_user_code_tells_is_forwarded_before_the_reply_that_follows() {
+    let coordinator = Coordinator::new();
+    let mut worker = worker(&coordinator.ticket("".as_ref()));
+    let welcome = Welcome { hears_notes: true, ..coordinator.welcome() };
+    let mut session = coordinator.accept(welcome);
+    let program = "import os, socket\ns = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\nfor n in range(300):\n    s.sendto(b'note %d' % n, os.environ['MUSEC_SPANS'])\ns.sendto(b'x' * 9000, os.environ['MUSEC_SPANS'])\n";
+    let id = session.send(run(&format!("python3 -c \"{program}\"; command -v musec")));
+    let mut notes = Vec::new();
+    let reply = loop {
+        match session.hear() {
+            FromWorker::Note(note) => notes.push(note),
+            FromWorker::Reply(reply) => break reply,
+            _ => {}
+        }
+    };
+    assert_eq!((reply.id, &reply.outcome), (id, &Outcome::Exited(0)), "{reply:?}");
+    let texts: Vec<_> = notes.iter().map(|note| String::from_utf8_lossy(&note.text)).collect();
+    let mut expected: Vec<_> = (0..300).map(|n| format!("note {n}")).collect();
+    expected.push(String::new());
+    assert_eq!(texts, expected, "in order; one that is too long comes empty");
+    assert!(notes.windows(2).all(|pair| pair[0].received <= pair[1].received));
+    let musec = String::from_utf8_lossy(&reply.stdout.text).trim().to_owned();
+    let folder = std::path::Path::new(&musec).parent().expect("a folder").to_owned();
+    assert!(folder.join("notes").exists(), "{musec}");
+    assert_eq!(session.ask(Action::Quit).outcome, Outcome::Ok);
+    assert!(worker.ended().success());
+    assert!(!folder.exists(), "nothing is left");
 }

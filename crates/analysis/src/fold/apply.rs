@@ -72,6 +72,10 @@ impl Trace {
             | Event::Frozen { launch, .. }
             | Event::Forked { launch, .. }
             | Event::Merged { launch, .. }
+            | Event::Info { launch, .. }
+            | Event::Garbled { launch, .. }
+            | Event::Begun { launch, .. }
+            | Event::Awaited { launch, .. }
             | Event::Waiting { launch, .. } => {
                 self.note(*launch, |attempt| attempt.hear(at, &record.event));
             }
@@ -218,13 +222,8 @@ impl Attempt {
                 self.launch_error.get_or_insert_with(|| error.clone());
             }
             Event::Transition { lane, to, .. } => self.enter(lane, *to),
-            Event::Ended { end, last_sign, cause, outcome, .. } => {
-                self.ended.get_or_insert(Ended {
-                    end: *end,
-                    last_sign: *last_sign,
-                    cause: *cause,
-                    outcome: *outcome,
-                });
+            &Event::Ended { end, last_sign, cause, outcome, .. } => {
+                self.ended.get_or_insert(Ended { end, last_sign, cause, outcome });
             }
             Event::ItemGiven { item, value_json, .. } => {
                 self.items.push(Given { at, item: *item, value_json: value_json.clone() });
@@ -247,8 +246,14 @@ impl Attempt {
             Event::Waiting { reason, .. } => {
                 self.waits.push(Wait { from: at, to: None, reason: *reason });
             }
+            Event::Info { t3, .. } | Event::Garbled { t3, .. } => {
+                self.last_sign = self.last_sign.max(*t3);
+            }
             // When lanes begin and end is told by their transitions.
-            Event::Forked { .. } | Event::Merged { .. } => {}
+            Event::Forked { .. }
+            | Event::Merged { .. }
+            | Event::Begun { .. }
+            | Event::Awaited { .. } => {}
             // These say more than one thing, or are of the run: see `Trace::apply`.
             Event::RunStarted(_)
             | Event::StateNamed { .. }

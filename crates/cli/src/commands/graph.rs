@@ -112,7 +112,11 @@ impl Drawing {
         let node = if is_list && step.condition.is_some() {
             None
         } else {
-            let how = if step.pipelined { "pipelined " } else { "" };
+            let how = match (step.pipelined, step.background) {
+                (true, _) => "pipelined ",
+                (false, true) => "background ",
+                (false, false) => "",
+            };
             let text = format!("{}: {how}{} {}", step.state, step.action, step.text);
             let node = self.node(&text, is_loop);
             self.join(std::mem::take(&mut ways), node);

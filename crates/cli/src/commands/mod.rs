@@ -6,6 +6,7 @@ pub(crate) mod dry_run;
 pub(crate) mod graph;
 pub(crate) mod hidden;
 pub(crate) mod housekeeping;
+pub(crate) mod info;
 pub(crate) mod job;
 pub(crate) mod logs;
 pub(crate) mod map;

@@ -81,7 +81,7 @@ fn write_steps(page: &mut Page<'_>, steps: &[OutlineStep], state_columns: usize,
         let start = format!("  {state}  {indent}{action}  ");
         let room = page.look.width.saturating_sub(console::measure_text_width(&start));
         let condition = step.condition.as_ref().map(|text| format!("if {text}: "));
-        let how = if step.pipelined { "pipelined " } else { "" };
+        let how = how(step);
         let text = format!("{}{how}{}", condition.unwrap_or_default(), step.text);
         page.line(&format!("{start}{}", short(&text, room)));
         write_steps(page, &step.steps, state_columns, depth + 1);
@@ -96,5 +96,14 @@ fn write_steps(page: &mut Page<'_>, steps: &[OutlineStep], state_columns: usize,
                 write_steps(page, steps, state_columns, depth + 1);
             }
         }
+    }
+}
+
+/// Words for what is special about how a step's commands are sent.
+const fn how(step: &OutlineStep) -> &'static str {
+    match (step.pipelined, step.background) {
+        (true, _) => "pipelined ",
+        (false, true) => "in the background: ",
+        (false, false) => "",
     }
 }

@@ -29,7 +29,7 @@ fn rogues_with_steps_that(steps: &str, does: impl Fn(&mut Peer, &Command), words
     let (over, ()) = stage.under(|_, _| {
         for (mut peer, command) in peers {
             does(&mut peer, &command);
-            peer.is_hung_up_on();
+            peer.awaits_hangup();
         }
     });
     over.assert_rogues_failed(words);

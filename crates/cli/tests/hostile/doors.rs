@@ -57,14 +57,14 @@ fn a_plain_http_request_is_refused_and_takes_no_slot() {
 #[test]
 fn tls_without_a_certificate_is_refused() {
     one_after_another("no certificate", |tickets| {
-        Peer::new(&tickets[0], &Proof::Nothing).is_turned_away();
+        Peer::new(&tickets[0], &Proof::Nothing).awaits_refusal();
     });
 }
 
 #[test]
 fn a_certificate_of_another_run_is_refused() {
     one_after_another("certificate of another run", |tickets| {
-        Peer::new(&tickets[0], &Proof::AnotherRun).is_turned_away();
+        Peer::new(&tickets[0], &Proof::AnotherRun).awaits_refusal();
     });
 }
 
@@ -107,7 +107,7 @@ fn garbage_after_the_handshake_is_refused() {
     one_after_another("not musec inside TLS", |tickets| {
         let mut peer = Peer::new(&tickets[0], &Proof::Ticket);
         peer.write(&[b'x'; 5000]).expect("written");
-        peer.is_hung_up_on();
+        peer.awaits_hangup();
     });
 }
 
@@ -118,7 +118,7 @@ fn garbage_in_the_place_of_a_hello_is_refused() {
         let mut bytes = preamble(&tickets[0]);
         bytes.extend_from_slice(&[0, 0, 0, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         peer.write(&bytes).expect("written");
-        peer.is_hung_up_on();
+        peer.awaits_hangup();
     });
 }
 
@@ -129,7 +129,7 @@ fn another_message_in_the_place_of_a_hello_is_refused() {
         let mut bytes = preamble(&tickets[0]);
         crate::peer::frame(&crate::peer::pong(0), &mut bytes);
         peer.write(&bytes).expect("written");
-        peer.is_hung_up_on();
+        peer.awaits_hangup();
     });
 }
 
@@ -140,7 +140,7 @@ fn a_header_of_four_gibibytes_before_the_hello_is_refused() {
         let mut bytes = preamble(&tickets[0]);
         bytes.extend_from_slice(&[0xff; 4]);
         peer.write(&bytes).expect("written");
-        peer.is_hung_up_on();
+        peer.awaits_hangup();
     });
 }
 
@@ -153,7 +153,7 @@ fn a_hello_as_long_as_a_frame_is_refused_before_it_is_taken_in() {
             &u32::try_from(limits::FRAME_BYTES_MAX).expect("4 MiB").to_be_bytes(),
         );
         peer.write(&bytes).expect("written");
-        peer.is_hung_up_on();
+        peer.awaits_hangup();
     });
 }
 
@@ -275,9 +275,9 @@ fn raise_descriptors(needed: u64) {
 
 impl Peer {
     /// Asserts that the coordinator does not go on after TLS' last step, which is the server's.
-    fn is_turned_away(mut self) {
+    fn awaits_refusal(mut self) {
         // Whether this gets through depends on who is faster.
         drop(self.say(&crate::peer::pong(0)));
-        self.is_hung_up_on();
+        self.awaits_hangup();
     }
 }

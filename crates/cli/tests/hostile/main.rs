@@ -5,6 +5,8 @@
 //! each time: who attacks is refused or failed by name and counted, takes no slot and bounded
 //! memory; the honest ones are done, and neither their round trips nor their services have moved.
 
+#![expect(clippy::print_stdout, reason = "figures are shown with --nocapture")]
+
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -147,7 +147,7 @@ impl Peer {
     }
 
     /// Waits until the coordinator has closed the connection.
-    pub(crate) fn is_hung_up_on(mut self) {
+    pub(crate) fn awaits_hangup(mut self) {
         while self.hear().is_some() {}
     }
 

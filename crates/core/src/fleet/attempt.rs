@@ -30,6 +30,10 @@ pub(super) struct Attempt {
     pub(super) item_commands: u64,
     /// What was sent and has no reply yet.
     pub(super) outstanding: OutstandingCommands,
+    /// The number of its next command when it was last recorded as waiting.
+    pub(super) waits_since_command: Option<u64>,
+    /// Bytes that its user code has told so far.
+    pub(super) told_bytes: u64,
     /// When its machine wants to be asked, C; an entry of the fleet's deadlines.
     pub(super) machine_due: Option<CTime>,
     /// Whether an item failed; the attempt then counts as failed, and goes on with the others.
@@ -39,7 +43,7 @@ pub(super) struct Attempt {
     /// When and how its process ended, C, while its connection still stands.
     pub(super) exit: Option<(CTime, String)>,
     /// Its entries in the fleet's deadlines.
-    deadlines: Vec<(CTime, Timer)>,
+    pub(super) deadlines: Vec<(CTime, Timer)>,
 }
 
 /// See the diagram in the parent module.
@@ -59,6 +63,7 @@ pub(super) struct Outstanding {
     pub(super) state: Option<StateId>,
     pub(super) purpose: Purpose,
     pub(super) lane: LaneNo,
+    pub(super) background: bool,
     /// Whether its worker was told to cancel it.
     pub(super) is_cancelled: bool,
 }
@@ -131,6 +136,8 @@ impl Attempt {
             next_command: 0,
             item_commands: 0,
             outstanding: OutstandingCommands::new(),
+            waits_since_command: None,
+            told_bytes: 0,
             machine_due: None,
             has_failed: false,
             last_sign: now,
@@ -406,7 +413,6 @@ impl Fleet {
             return;
         };
         attempt.has_failed = true;
-        // Of several the one that was sent first: the worker is at it.
         let outstanding = attempt.outstanding.first();
         let failure = Failure {
             launch,
@@ -445,40 +451,6 @@ impl Fleet {
 
     fn is_alive(&self, launch: LaunchId) -> bool {
         self.attempt(launch).is_some_and(|attempt| attempt.state != AttemptState::Ended)
-    }
-
-    pub(super) fn set_deadline(&mut self, due: CTime, launch: LaunchId, timer: Timer) {
-        let Some(attempt) = self.attempt_mut(launch) else {
-            return;
-        };
-        attempt.deadlines.push((due, timer));
-        self.deadlines.insert((due, launch, timer));
-    }
-
-    fn clear_deadlines(&mut self, launch: LaunchId) {
-        let Some(attempt) = self.attempt_mut(launch) else {
-            return;
-        };
-        attempt.machine_due = None;
-        for (due, timer) in std::mem::take(&mut attempt.deadlines) {
-            self.deadlines.remove(&(due, launch, timer));
-        }
-    }
-
-    /// Notes when the machine of an attempt wants to be asked.
-    pub(super) fn set_machine_deadline(&mut self, launch: LaunchId, due: Option<CTime>) {
-        let Some(attempt) = self.attempt_mut(launch) else {
-            return;
-        };
-        let old = std::mem::replace(&mut attempt.machine_due, due);
-        if old == due {
-            return;
-        }
-        attempt.deadlines.retain(|(_, timer)| *timer != Timer::Step);
-        attempt.deadlines.extend(due.map(|due| (due, Timer::Step)));
-        let key = |due| (due, launch, Timer::Step);
-        old.map(|due| self.deadlines.remove(&key(due)));
-        self.deadlines.extend(due.map(key));
     }
 
     pub(super) fn state_of(&self, launch: LaunchId) -> Option<AttemptState> {

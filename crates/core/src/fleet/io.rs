@@ -1,6 +1,8 @@
 //! What the fleet is told, and what it decides.
 
-use musec_protocol::{Command, CommandId, LaunchId, Pong, Refusal, Reply, Stall, Tail, Welcome};
+use musec_protocol::{
+    Command, CommandId, LaunchId, Note, Pong, Refusal, Reply, Stall, Tail, Welcome,
+};
 use musec_trace::{CTime, Event, Joined, RunStatus, WaveId};
 
 use crate::program::{Look, Seen};
@@ -56,6 +58,15 @@ pub enum Input {
         t3: CTime,
         /// The gap.
         stall: Stall,
+    },
+    /// User code told something.
+    Noted {
+        /// Whose.
+        launch: LaunchId,
+        /// When it came, C.
+        t3: CTime,
+        /// What.
+        note: Note,
     },
     /// An attempt's connection is gone.
     Closed {

@@ -17,11 +17,14 @@
 //! ```
 
 mod attempt;
+mod deadlines;
 mod each;
 mod io;
+mod notes;
 mod order;
 mod outstanding;
 mod pace;
+mod steps;
 mod wave;
 mod work;
 
@@ -161,6 +164,7 @@ impl Fleet {
                     self.record(now, Event::Stalled { launch, from: stall.from, to: stall.to });
                 }
             }
+            Input::Noted { launch, t3, note } => self.noted(now, launch, t3, note),
             Input::Closed { launch, at, why } => self.closed(now, launch, at, why),
             Input::Exited { launch, at, status } => self.exited(now, launch, at, &status),
             Input::Seen { wave, seen } => self.seen(now, wave, seen),

@@ -30,9 +30,13 @@ impl OutstandingCommands {
         self.0.remove(index).map(|(_, command)| command)
     }
 
-    /// The one that was sent first.
+    /// The one that was sent first among those that somebody awaits: the worker is at it.
     pub(super) fn first(&self) -> Option<&(CommandId, Outstanding)> {
-        self.0.front()
+        self.0.iter().find(|(_, command)| !command.background)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The first of those sent before `id` for which this holds, given the earlier one and `id`'s.

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use musec_protocol::{Action, Command, CommandId, LaunchId, Outcome, Reply, Tail, Welcome, limits};
-use musec_trace::{AttemptOutcome, CTime, Event, Failure, Queued, StepCategory, Timer, WaitReason};
+use musec_protocol::{Action, LaunchId, Outcome, Reply, Tail, Welcome, limits};
+use musec_trace::{AttemptOutcome, CTime, Event, Failure, Timer, WaitReason};
 
-use super::attempt::{AttemptState, Outstanding, Purpose, Puts};
+use super::attempt::{AttemptState, Outstanding, Purpose};
 use super::io::Output;
+use super::steps::Answered;
 use super::{Fleet, QUIT_TIME_MAX};
-use crate::machine::{
-    Advance, Effect, Facts, Machine, Moved, NextCommand, Progress, StepFailure, Token,
-};
-
+use crate::machine::{Advance, Facts, Machine};
 use crate::program::LaneNo;
 
 impl Fleet {
@@ -32,9 +30,16 @@ impl Fleet {
             inputs_url: self.options.inputs_url.clone(),
             path_dirs: self.options.path_dirs.clone(),
             keep_scratch: self.program.keep_scratch,
+            hears_notes: self.hears_notes(launch),
         };
         self.outputs.push_back(Output::Welcome(launch, Box::new(welcome)));
         self.give_work(now, launch);
+    }
+
+    /// Whether an attempt's program waits for what user code tells.
+    fn hears_notes(&self, launch: LaunchId) -> bool {
+        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
+        wave.is_some_and(|wave| !wave.infos.is_empty())
     }
 
     /// Gives a worker its item, or the next one of its queue; without any it is told to quit.
@@ -135,34 +140,8 @@ impl Fleet {
         }
     }
 
-    /// The reply to a command of the program: recorded, then what the machine makes of it.
-    fn step_replied(
-        &mut self,
-        now: CTime,
-        launch: LaunchId,
-        token: Token,
-        puts: &Puts,
-        answered: Answered,
-        reply: Reply,
-    ) {
-        let machine = self.attempt_mut(launch).and_then(|attempt| attempt.machine.take());
-        let mut machine = machine.expect("a step's command has a machine");
-        let mut effects = std::mem::take(&mut self.effects);
-        let advance = Advance::Replied(token, &reply);
-        let progress = machine.advance(&self.program, now, advance, &mut effects);
-        let is_success = reply.outcome.is_success();
-        let printed = (answered.prints && is_success).then(|| reply.stdout.clone());
-        let keys = if is_success { puts.keys(&reply) } else { Vec::new() };
-        self.keep_reply(now, launch, answered.t3, reply, answered.keeps_output);
-        self.put_by(now, launch, &keys);
-        if let Some(Tail { text, total_bytes }) = printed {
-            self.record(now, Event::Printed { launch, text, total_bytes });
-        }
-        self.perform(now, launch, machine, effects, progress);
-    }
-
     /// Records a reply; its outputs go beside the journal, and into it only when they are needed.
-    fn keep_reply(
+    pub(super) fn keep_reply(
         &mut self,
         now: CTime,
         launch: LaunchId,
@@ -182,154 +161,6 @@ impl Fleet {
         }
     }
 
-    /// Moves a machine up to where it waits, or its end.
-    fn move_machine(
-        &mut self,
-        now: CTime,
-        launch: LaunchId,
-        mut machine: Box<Machine>,
-        advance: Advance<'_>,
-    ) {
-        let mut effects = std::mem::take(&mut self.effects);
-        let progress = machine.advance(&self.program, now, advance, &mut effects);
-        self.perform(now, launch, machine, effects, progress);
-    }
-
-    /// The deadline of a machine has come.
-    pub(super) fn machine_time(&mut self, now: CTime, launch: LaunchId) {
-        let attempt = self.attempt_mut(launch);
-        if let Some(machine) = attempt.and_then(|attempt| attempt.machine.take()) {
-            self.move_machine(now, launch, machine, Advance::Time);
-        }
-    }
-
-    /// Does what a machine wants, and goes on with what comes after its end.
-    fn perform(
-        &mut self,
-        now: CTime,
-        launch: LaunchId,
-        machine: Box<Machine>,
-        mut effects: Vec<Effect>,
-        progress: Progress,
-    ) {
-        let (is_setup, due) = (machine.is_setup(), machine.deadline());
-        if let Some(attempt) = self.attempt_mut(launch) {
-            attempt.machine = Some(machine);
-        }
-        for effect in effects.drain(..) {
-            match effect {
-                Effect::Moved(moved) => self.record_move(now, launch, moved),
-                Effect::Send(next) => self.send_step(now, launch, next),
-                Effect::Cancel(lane) => self.cancel_lane(now, launch, lane),
-                Effect::Forked { lane, lanes, first } => {
-                    let lanes = lanes.iter().filter_map(|lane| self.lane(launch, *lane).pop());
-                    let (lane, lanes) = (self.lane(launch, lane), lanes.collect());
-                    self.record(now, Event::Forked { launch, lane, lanes, first });
-                }
-                Effect::Merged { lane, winner } => {
-                    let winner = winner.and_then(|winner| self.lane(launch, winner).pop());
-                    let lane = self.lane(launch, lane);
-                    self.record(now, Event::Merged { launch, lane, winner });
-                }
-            }
-        }
-        self.effects = effects;
-        self.set_machine_deadline(launch, due);
-        match progress {
-            Progress::Waits => {}
-            Progress::Done if is_setup => self.setup_is_over(now, launch),
-            Progress::Done => self.item_is_over(now, launch),
-            Progress::Failed(failure) => {
-                self.step_failed(now, launch, failure);
-                if is_setup {
-                    self.quit(now, launch, AttemptOutcome::Failed);
-                } else {
-                    self.item_is_over(now, launch);
-                }
-            }
-        }
-    }
-
-    fn record_move(&mut self, now: CTime, launch: LaunchId, moved: Moved) {
-        let Moved { lane, from, to, cause } = moved;
-        let lane = self.lane(launch, lane);
-        self.record(now, Event::Transition { launch, lane, from, to, cause });
-    }
-
-    /// The path of a lane of an attempt's program.
-    fn lane(&self, launch: LaunchId, lane: LaneNo) -> Vec<u32> {
-        if lane == LaneNo::MAIN {
-            return Vec::new();
-        }
-        let wave = self.attempt(launch).and_then(|attempt| self.program.wave(attempt.wave));
-        wave.map_or_else(Vec::new, |wave| wave.lane_path(lane).to_vec())
-    }
-
-    /// Cancels the commands of a lane that have no reply yet. Each has one nevertheless.
-    fn cancel_lane(&mut self, now: CTime, launch: LaunchId, lane: LaneNo) {
-        let Some(attempt) = self.attempt_mut(launch) else {
-            return;
-        };
-        let is_meant = |command: &Outstanding| {
-            command.lane == lane
-                && !command.is_cancelled
-                && matches!(command.purpose, Purpose::Step { .. })
-        };
-        let mut targets = Vec::new();
-        for (id, command) in attempt.outstanding.iter_mut().filter(|(_, command)| is_meant(command))
-        {
-            command.is_cancelled = true;
-            targets.push(*id);
-        }
-        for target in targets {
-            self.send_other(now, launch, Action::Cancel(target), Purpose::Cancel, lane);
-        }
-    }
-
-    /// Takes an attempt's machine out of its state, if it is in one.
-    pub(super) fn stop_machine(&mut self, now: CTime, launch: LaunchId) {
-        let mut effects = std::mem::take(&mut self.effects);
-        if let Some(mut machine) = self.attempt_mut(launch).and_then(|a| a.machine.take()) {
-            machine.stop(&mut effects);
-        }
-        for effect in effects.drain(..) {
-            if let Effect::Moved(moved) = effect {
-                self.record_move(now, launch, moved);
-            }
-        }
-        self.effects = effects;
-        self.set_machine_deadline(launch, None);
-    }
-
-    fn send_step(&mut self, now: CTime, launch: LaunchId, next: NextCommand) {
-        let puts = Puts::of(&next.action);
-        let NextCommand { token, lane, state, visit, name, action, timeout_ms, .. } = next;
-        let NextCommand { pipelined, keeps_output, prints, category, .. } = next;
-        let purpose = Purpose::Step { token, keeps_output, prints, puts };
-        if let Some(attempt) = self.attempt_mut(launch) {
-            attempt.item_commands += 1;
-        }
-        let (state, is_cancelled) = (Some(state), false);
-        let outstanding = Outstanding { name, state, purpose, lane, is_cancelled };
-        let how = How { visit, timeout_ms, pipelined, category };
-        self.send(now, launch, action, outstanding, how);
-    }
-
-    fn step_failed(&mut self, now: CTime, launch: LaunchId, failure: StepFailure) {
-        if let Some(attempt) = self.attempt_mut(launch) {
-            attempt.has_failed = true;
-        }
-        // A step that failed before it was sent must not be laid at its predecessor's door.
-        let (command, output) = match failure.blamed {
-            Some(blamed) => (Some(blamed.command), blamed.output),
-            None => (None, Vec::new()),
-        };
-        let error = self.of_item(launch, failure.error);
-        let StepFailure { state, name, .. } = failure;
-        let failure = Failure { launch, state, command, name, error, output };
-        self.record(now, Event::Failure(Box::new(failure)));
-    }
-
     /// An error with the item that it befell, where each item is a word of the command line.
     pub(super) fn of_item(&self, launch: LaunchId, error: String) -> String {
         let machine = self.attempt(launch).and_then(|attempt| attempt.machine.as_ref());
@@ -340,7 +171,7 @@ impl Fleet {
     }
 
     /// The steps of `setup` are over: on to the first item. What they left stays.
-    fn setup_is_over(&mut self, now: CTime, launch: LaunchId) {
+    pub(super) fn setup_is_over(&mut self, now: CTime, launch: LaunchId) {
         if self.keeps_scratch(launch) {
             self.between_items(now, launch, Action::Echo(Vec::new()));
         } else {
@@ -349,7 +180,7 @@ impl Fleet {
     }
 
     /// An item, or the worker's whole program, is over: on to the next item, or quit.
-    fn item_is_over(&mut self, now: CTime, launch: LaunchId) {
+    pub(super) fn item_is_over(&mut self, now: CTime, launch: LaunchId) {
         let Some(attempt) = self.attempt(launch) else {
             return;
         };
@@ -379,7 +210,7 @@ impl Fleet {
     }
 
     /// Notes keys that a worker put.
-    fn put_by(&mut self, now: CTime, launch: LaunchId, keys: &[String]) {
+    pub(super) fn put_by(&mut self, now: CTime, launch: LaunchId, keys: &[String]) {
         if let Some(wave) = self.attempt(launch).map(|attempt| attempt.wave)
             && !keys.is_empty()
         {
@@ -396,72 +227,6 @@ impl Fleet {
         self.send_other(now, launch, Action::Quit, Purpose::Quit, LaneNo::MAIN);
         self.start_quitting(launch, now.after(QUIT_TIME_MAX), outcome);
     }
-
-    /// Sends a command that is no step of the program.
-    fn send_other(
-        &mut self,
-        now: CTime,
-        launch: LaunchId,
-        action: Action,
-        purpose: Purpose,
-        lane: LaneNo,
-    ) {
-        let (name, state, is_cancelled) = (action.name(), None, false);
-        let outstanding = Outstanding { name, state, purpose, lane, is_cancelled };
-        self.send(now, launch, action, outstanding, How::default());
-    }
-
-    /// Numbers, records and sends a command.
-    fn send(
-        &mut self,
-        now: CTime,
-        launch: LaunchId,
-        action: Action,
-        outstanding: Outstanding,
-        how: How,
-    ) {
-        let lane = self.lane(launch, outstanding.lane);
-        let Some(attempt) = self.attempt_mut(launch) else {
-            return;
-        };
-        let id = CommandId(attempt.next_command);
-        attempt.next_command += 1;
-        let How { visit, timeout_ms, pipelined, category } = how;
-        let queued = Queued {
-            launch,
-            id,
-            lane: lane.clone(),
-            state: outstanding.state,
-            visit,
-            name: outstanding.name.into(),
-            arguments: action.arguments(),
-            pipelined,
-            background: false,
-            category,
-        };
-        attempt.outstanding.push(id, outstanding);
-        self.record(now, Event::Queued(Box::new(queued)));
-        let command = Command { id, lane, background: false, timeout_ms, action };
-        self.outputs.push_back(Output::Send(launch, Box::new(command)));
-    }
-}
-
-/// How a command is sent.
-#[derive(Clone, Copy, Debug, Default)]
-struct How {
-    visit: u32,
-    timeout_ms: Option<u64>,
-    pipelined: bool,
-    category: Option<StepCategory>,
-}
-
-/// What is done with the reply to a step's command.
-#[derive(Clone, Copy, Debug)]
-struct Answered {
-    /// C.
-    t3: CTime,
-    keeps_output: bool,
-    prints: bool,
 }
 
 /// Takes the text out of a tail and leaves how long it was.

@@ -2,11 +2,12 @@
 //!
 //! Nodes are made from the last step to the first, so that each knows the one that comes after it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::job::lanes::NamedLane;
 use crate::job::step::{Kind, States, Step};
-use crate::program::node::{CommandNode, LaneNo, Node, NodeId, NodeKind};
+use crate::program::node::{CommandNode, LaneNo, LanesNode, Node, NodeId, NodeKind};
 use crate::program::{OutlineLane, OutlineStep, StateId, WaveId};
 
 /// Makes the nodes of one wave.
@@ -18,6 +19,8 @@ pub(super) struct Lowering<'s> {
     pub end: NodeId,
     /// Where the loops go on that the present step is in, innermost last.
     pub outs: Vec<NodeId>,
+    /// Sub-lanes of background commands, by their names.
+    backgrounds: BTreeMap<String, LaneNo>,
 }
 
 /// What all nodes of one step have in common.
@@ -35,8 +38,12 @@ struct Held {
 }
 
 impl<'s> Lowering<'s> {
-    pub(super) const fn new(wave: WaveId, states: &'s States) -> Self {
-        Self { wave, states, nodes: Vec::new(), end: NodeId(0), outs: Vec::new() }
+    pub(super) const fn new(
+        wave: WaveId,
+        states: &'s States,
+        backgrounds: BTreeMap<String, LaneNo>,
+    ) -> Self {
+        Self { wave, states, nodes: Vec::new(), end: NodeId(0), outs: Vec::new(), backgrounds }
     }
 
     /// A whole wave: where it begins.
@@ -85,13 +92,25 @@ impl<'s> Lowering<'s> {
     fn action(&mut self, origin: &Origin, held: Held, kind: Kind, next: NodeId) -> NodeId {
         let Held { timeout, .. } = held;
         match kind {
-            Kind::Command { state, action, expect, category } => {
-                let command = CommandNode { action, timeout, expect, category, next };
+            Kind::Command { state, action, expect, category, background } => {
+                let command = CommandNode { action, timeout, expect, category, background, next };
+                let kind = NodeKind::Command(Box::new(command));
+                if background.is_some() {
+                    // Its own sub-lane enters its state.
+                    return self.push(Some(state), &origin.name, kind);
+                }
                 self.entered(origin, None, next, |this, _| {
-                    let kind = NodeKind::Command(Box::new(command));
                     this.push(Some(state), &origin.name, kind)
                 })
             }
+            Kind::WaitInfo(info) => self.entered(origin, timeout, next, |this, end| {
+                this.node(origin, NodeKind::Lanes(LanesNode::WaitInfo { info, next: end }))
+            }),
+            Kind::Await(name) => self.entered(origin, timeout, next, |this, end| {
+                // A name that is unknown was noted: nobody will run this.
+                let background = this.backgrounds.get(&name).copied().unwrap_or_default();
+                this.node(origin, NodeKind::Lanes(LanesNode::Await { background, next: end }))
+            }),
             Kind::Set(assignments) => self.entered(origin, None, next, |this, end| {
                 this.node(origin, NodeKind::Set { assignments, next: end })
             }),
@@ -120,7 +139,7 @@ impl<'s> Lowering<'s> {
             Kind::Done => self.entered(origin, None, next, |this, _| this.end),
             Kind::Parallel { lanes, first } => self.entered(origin, timeout, next, |this, end| {
                 let lanes = this.parallel(origin, lanes);
-                this.node(origin, NodeKind::Fork { lanes, first, next: end })
+                this.node(origin, NodeKind::Lanes(LanesNode::Fork { lanes, first, next: end }))
             }),
         }
     }
@@ -160,9 +179,9 @@ impl<'s> Lowering<'s> {
             if !held.pipelined {
                 return inner(this, end);
             }
-            let end = this.node(origin, NodeKind::EndList { next: end });
+            let end = this.node(origin, NodeKind::Lanes(LanesNode::EndList { next: end }));
             let first = inner(this, end);
-            this.node(origin, NodeKind::List { next: first })
+            this.node(origin, NodeKind::Lanes(LanesNode::List { next: first }))
         })
     }
 
@@ -210,6 +229,7 @@ pub(super) fn outline(steps: &[Step]) -> Vec<OutlineStep> {
             text: step.text.clone(),
             state: step.state.clone(),
             pipelined: step.pipelined,
+            background: matches!(step.kind, Kind::Command { background: Some(_), .. }),
             condition: step
                 .condition
                 .as_ref()

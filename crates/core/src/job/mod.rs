@@ -5,6 +5,7 @@
 //! it panic; what comes out names only what is bound and holds no cycle of waves. No file is
 //! opened: paths stay as written.
 
+mod background;
 mod command;
 mod context;
 mod error;
@@ -16,6 +17,7 @@ mod lower;
 mod nearest;
 mod order;
 mod params;
+mod pipelined;
 mod reach;
 mod step;
 mod variables;
@@ -32,6 +34,7 @@ pub use keys::{json_schema, reference_markdown};
 pub(crate) use nearest::nearest;
 pub(crate) use params::{is_identifier, is_reserved_for_columns};
 
+use crate::job::background::Backgrounds;
 use crate::job::context::{Context, Spot};
 use crate::job::header::{Header, Params};
 use crate::job::lower::Lowering;
@@ -278,43 +281,42 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         after: Vec<WaveId>,
         before: &[String],
     ) -> Wave {
-        let is_misspelt = self.cx.is_meant("workers") || self.cx.is_meant("items");
-        if !keys.is_complete() && !is_misspelt {
-            let message = format!("wave `{}` has neither `workers` nor `items`", raw.name);
-            let cure = "say how many: workers = 4, workers = \"cores\", \
-                        or what to work on: items = \"in:*.png\"";
-            self.cx.error(raw.span.clone(), message, Some(cure.to_owned()));
-        }
+        self.check_counts(raw, keys);
         let known =
             Known { params: self.scope, values: self.params, before, options: self.options };
         let workers = Workers::read(self.cx, keys, &known);
         let each = raw.each.is_some_and(|each| self.each(each, raw.after, &workers));
         let lists: Vec<_> = raw.setup.into_iter().chain(raw.steps).collect();
         let vars = variables::variables(&lists);
+        let infos = variables::infos(&lists);
         let mut scope = self.scope.clone().machine(workers.names, workers.columns(), &vars);
+        scope = scope.with_infos(&infos);
         if each && workers.workers.is_none() {
             scope = scope.without_count();
         }
-        let setup_scope = self.scope.clone().setup(&vars);
+        let setup_scope = self.scope.clone().setup(&vars).with_infos(&infos);
         let setup = raw.setup.filter(|setup| self.allows_setup(setup, &workers));
         let mut reader = StepReader {
             cx: &mut *self.cx,
             wave,
             states: &mut self.states,
             vars: &vars,
+            infos: &infos,
             params: self.params,
             reads_output: false,
             slots: 0,
             lanes: vec![LaneDef::main()],
+            backgrounds: Backgrounds::default(),
         };
         let mut read = |steps: Option<&Spot<'t>>, scope: &Scope<'_>| {
             steps.map_or_else(Vec::new, |steps| reader.read(steps, scope, &raw.name))
         };
         let setup = read(setup, &setup_scope);
         let steps = read(raw.steps, &scope);
+        let backgrounds = reader.check_awaits();
         let (reads_output, slots, lanes) = (reader.reads_output, reader.slots, reader.lanes);
         let (setup_outline, outline) = (lower::outline(&setup), lower::outline(&steps));
-        let mut lowering = Lowering::new(wave, &self.states);
+        let mut lowering = Lowering::new(wave, &self.states, backgrounds);
         let setup = (!setup.is_empty()).then(|| lowering.program(setup));
         let entry = lowering.program(steps);
         Wave {
@@ -335,9 +337,21 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
             setup,
             slots,
             vars,
+            infos,
             reads_output,
             outline,
             setup_outline,
+        }
+    }
+
+    /// Notes a wave of which nothing says how many workers it has.
+    fn check_counts(&mut self, raw: &RawWave<'v, 't>, keys: &WorkerKeys<'v, 't>) {
+        let is_misspelt = self.cx.is_meant("workers") || self.cx.is_meant("items");
+        if !keys.is_complete() && !is_misspelt {
+            let message = format!("wave `{}` has neither `workers` nor `items`", raw.name);
+            let cure = "say how many: workers = 4, workers = \"cores\", \
+                        or what to work on: items = \"in:*.png\"";
+            self.cx.error(raw.span.clone(), message, Some(cure.to_owned()));
         }
     }
 

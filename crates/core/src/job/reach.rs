@@ -24,7 +24,9 @@ impl Reach {
     /// Of what a step does.
     pub(super) fn of(kind: &Kind, params: &[Value]) -> Self {
         match kind {
-            Kind::Command { .. } | Kind::Set(_) => Self::PASSES,
+            Kind::Command { .. } | Kind::Set(_) | Kind::Await(_) | Kind::WaitInfo(_) => {
+                Self::PASSES
+            }
             Kind::Do(steps) => Self::of_list(steps),
             Kind::For { body, .. } => Self { passes: true, breaks: false, ..Self::of_list(body) },
             Kind::While { condition, body } => {
@@ -95,6 +97,7 @@ pub(super) fn can_change(condition: &Expr, body: &[Step], vars: &[String]) -> bo
             None => true,
         },
         Binding::Last => sends(body),
+        Binding::Info => true,
         Binding::Param(_)
         | Binding::Index
         | Binding::Workers
@@ -113,7 +116,7 @@ pub(super) fn can_change(condition: &Expr, body: &[Step], vars: &[String]) -> bo
 
 /// Whether a step of these sends a command.
 fn sends(steps: &[Step]) -> bool {
-    any(steps, &|step| matches!(step.kind, Kind::Command { .. }))
+    any(steps, &|step| matches!(step.kind, Kind::Command { .. } | Kind::Await(_)))
 }
 
 /// Whether a step of these sets the variable with this number.

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use musec_protocol::limits::INFO_KEY_BYTES_MAX;
 use toml::de::DeTable;
 
+use crate::job::background::Backgrounds;
 use crate::job::context::{Context, Entry, Spot, entries, listed};
 use crate::job::keys::{self, Role};
 use crate::job::lanes::NamedLane;
@@ -48,6 +50,8 @@ pub(super) enum Kind {
         action: ActionTemplate,
         expect: Option<Expr>,
         category: Option<StepCategory>,
+        /// Its sub-lane, if it is a background command.
+        background: Option<LaneNo>,
     },
     Set(Vec<(u32, Literal)>),
     Do(Vec<Step>),
@@ -63,6 +67,10 @@ pub(super) enum Kind {
     Break(Expr),
     Fail(Template),
     Done,
+    /// Of the background command with this name.
+    Await(String),
+    /// For the info with this index.
+    WaitInfo(u32),
     Parallel {
         lanes: Vec<NamedLane>,
         /// Whether the first that ends well ends the others.
@@ -78,9 +86,13 @@ impl Kind {
                 vec![steps]
             }
             Self::Parallel { lanes, .. } => lanes.iter().map(|lane| &*lane.steps).collect(),
-            Self::Command { .. } | Self::Set(_) | Self::Break(_) | Self::Fail(_) | Self::Done => {
-                Vec::new()
-            }
+            Self::Command { .. }
+            | Self::Set(_)
+            | Self::Break(_)
+            | Self::Fail(_)
+            | Self::Done
+            | Self::Await(_)
+            | Self::WaitInfo(_) => Vec::new(),
         }
     }
 }
@@ -118,6 +130,8 @@ pub(super) struct StepReader<'c, 't> {
     pub states: &'c mut States,
     /// Names of the wave's variables, sorted.
     pub vars: &'c [String],
+    /// Keys of the infos that the wave's steps wait for, sorted.
+    pub infos: &'c [String],
     /// Values of the job's parameters.
     pub params: &'c [Value],
     /// Whether an expression other than `expect` reads `last.output`.
@@ -126,6 +140,7 @@ pub(super) struct StepReader<'c, 't> {
     pub slots: u32,
     /// The lanes so far; the first is the program itself.
     pub lanes: Vec<LaneDef>,
+    pub backgrounds: Backgrounds,
 }
 
 /// Where a step stands.
@@ -319,43 +334,6 @@ impl<'t> StepReader<'_, 't> {
         }
     }
 
-    /// Whether the step is a pipelined list.
-    fn is_pipelined(&mut self, table: &DeTable<'t>, place: Place<'_>) -> bool {
-        let Some(value) = table.get("pipelined") else { return false };
-        let pipelined = self.cx.boolean("pipelined", value) == Some(true);
-        if pipelined && place.list.is_some() {
-            let message = "a pipelined list within another one".to_owned();
-            let cure =
-                "leave out this `pipelined`: the list around it sends all at once".to_owned();
-            self.cx.error(value.span(), message, Some(cure));
-        }
-        pipelined
-    }
-
-    /// Notes what cannot stand in a pipelined list, because it would have to wait for replies.
-    fn check_in_list(&mut self, all: &[Entry<'_, '_>], action: &str) {
-        for entry in all {
-            let (message, cure) = match entry.key {
-                "on_error" | "fail" | "done" | "parallel" => (
-                    format!(
-                        "`{}` within a pipelined list, which does not await replies",
-                        entry.key
-                    ),
-                    match entry.key {
-                        "on_error" => "give it to the list, or leave out `pipelined`",
-                        _ => "put it after the list, or leave out `pipelined`",
-                    },
-                ),
-                "timeout" if ["do", "for", "while"].contains(&action) => (
-                    "a `timeout` over steps within a pipelined list".to_owned(),
-                    "give it to the whole list, or to its commands",
-                ),
-                _ => continue,
-            };
-            self.cx.error(entry.key_span.clone(), message, Some(cure.to_owned()));
-        }
-    }
-
     /// What the step does, and that in words. `outer` is where it begins: outside of the pipelined
     /// list that it may be.
     fn kind(
@@ -376,13 +354,20 @@ impl<'t> StepReader<'_, 't> {
             }
             "done" => self.done(table.get("done")?),
             "parallel" => self.parallel(table, place),
+            "wait_info" => self.wait_info(table.get("wait_info")?),
+            "await" => self.awaited(table.get("await")?, place),
             "do" => {
                 let steps = self.steps("do", table.get("do")?, deeper(place));
                 Some((Kind::Do(steps), String::new()))
             }
             "set" => self.set(table.get("set")?, place.scope),
             _ => {
-                let judging = place.list.map(|start| place.scope.judging(start));
+                let background = self.background(table, place);
+                let judging = match place.list {
+                    _ if background.is_some() => Some(place.scope.judging_background()),
+                    Some(start) => Some(place.scope.judging(start)),
+                    None => None,
+                };
                 let expect = table.get("expect").and_then(|value| {
                     // Not counted as a reader of output: the step keeps its own until then.
                     self.cx.expression("expect", value, judging.as_ref().unwrap_or(place.scope))
@@ -390,7 +375,8 @@ impl<'t> StepReader<'_, 't> {
                 let (template, text) = self.command(action, table, place.scope)?;
                 let state = self.states.number(self.wave, place.state);
                 let category = table.get("category").and_then(|value| self.category(value));
-                let kind = Kind::Command { state, action: template, expect, category };
+                let action = template;
+                let kind = Kind::Command { state, action, expect, category, background };
                 Some((kind, text))
             }
         }
@@ -435,6 +421,18 @@ impl<'t> StepReader<'_, 't> {
             self.cx.error(value.span(), message, Some(cure));
         }
         category.copied()
+    }
+
+    fn wait_info(&mut self, value: &Spot<'t>) -> Option<(Kind, String)> {
+        let key = self.cx.name("wait_info", value)?;
+        if !is_identifier(key) || key.len() > INFO_KEY_BYTES_MAX {
+            let message = format!("`info.{}` could not be written", key.escape_debug());
+            let cure = "use letters, digits and `_` in the key, not a digit first".to_owned();
+            self.cx.error(value.span(), message, Some(cure));
+        }
+        let info = self.infos.iter().position(|known| known == key);
+        let info = info.and_then(|info| u32::try_from(info).ok())?;
+        Some((Kind::WaitInfo(info), key.to_owned()))
     }
 
     fn done(&mut self, value: &Spot<'t>) -> Option<(Kind, String)> {

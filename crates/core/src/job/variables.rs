@@ -1,4 +1,4 @@
-//! Which variables the steps of a wave set.
+//! Which variables the steps of a wave set, and which infos they wait for.
 
 use toml::de::{DeTable, DeValue};
 
@@ -7,16 +7,36 @@ use crate::limits::STEP_DEPTH_MAX;
 
 /// Names of all variables that the steps of a wave set, sorted.
 pub(super) fn variables(steps: &[&Spot<'_>]) -> Vec<String> {
+    collected(steps, &|table, names| {
+        if let Some(set) = table.get("set").and_then(|set| set.get_ref().as_table()) {
+            names.extend(set.keys().map(|name| name.get_ref().to_string()));
+        }
+    })
+}
+
+/// Keys of all infos that the steps of a wave wait for, sorted.
+pub(super) fn infos(steps: &[&Spot<'_>]) -> Vec<String> {
+    collected(steps, &|table, keys| {
+        if let Some(key) = table.get("wait_info").and_then(|key| key.get_ref().as_str()) {
+            keys.push(key.to_owned());
+        }
+    })
+}
+
+/// Adds the names in the table of a step.
+type Collect<'c> = &'c dyn Fn(&DeTable<'_>, &mut Vec<String>);
+
+fn collected(steps: &[&Spot<'_>], of: Collect<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for steps in steps {
-        collect_variables(steps, STEP_DEPTH_MAX, &mut names);
+        collect(steps, STEP_DEPTH_MAX, of, &mut names);
     }
     names.sort_unstable();
     names.dedup();
     names
 }
 
-fn collect_variables(steps: &Spot<'_>, depth: u32, names: &mut Vec<String>) {
+fn collect(steps: &Spot<'_>, depth: u32, of: Collect<'_>, names: &mut Vec<String>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let tables: Vec<&DeTable<'_>> = match steps.get_ref() {
         DeValue::Array(values) => {
@@ -26,17 +46,15 @@ fn collect_variables(steps: &Spot<'_>, depth: u32, names: &mut Vec<String>) {
         _ => Vec::new(),
     };
     for table in tables {
-        if let Some(set) = table.get("set").and_then(|set| set.get_ref().as_table()) {
-            names.extend(set.keys().map(|name| name.get_ref().to_string()));
-        }
+        of(table, names);
         for key in ["do", "else", "on_error"] {
             if let Some(inner) = table.get(key) {
-                collect_variables(inner, depth, names);
+                collect(inner, depth, of, names);
             }
         }
         let lanes = table.get("parallel").and_then(|lanes| lanes.get_ref().as_table());
         for (_, lane) in lanes.into_iter().flatten() {
-            collect_variables(lane, depth, names);
+            collect(lane, depth, of, names);
         }
     }
 }

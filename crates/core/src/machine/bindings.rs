@@ -90,6 +90,18 @@ impl<'a> View<'a> {
         (self.machine.number, bytes)
     }
 
+    fn infos(&self) -> Value {
+        let told: BTreeMap<&str, Value> = self
+            .wave
+            .infos
+            .iter()
+            .map(String::as_str)
+            .zip(self.machine.infos.iter().map(|info| info.value.clone()))
+            .filter(|(_, value)| !value.is_undefined())
+            .collect();
+        Value::from(told)
+    }
+
     fn vars(&self) -> Value {
         let set: BTreeMap<&str, Value> = self
             .wave
@@ -126,6 +138,7 @@ impl Bindings for View<'_> {
             Binding::Ext => text(self.item_name().map(|name| value::split_name(name).1)),
             Binding::Column => self.machine.item.get_attr(name).unwrap_or(Value::UNDEFINED),
             Binding::Vars => self.vars(),
+            Binding::Info => self.infos(),
             Binding::Last => match &self.lane.last {
                 Some(last) => last.value(),
                 None => Value::UNDEFINED,

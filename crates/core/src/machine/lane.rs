@@ -10,13 +10,18 @@
 //!            ├─► Listing  (window full) ─half is back─► (walk)
 //!            ├─► Draining (end of list, or failed) ─all are back─► (walk, or handler)
 //!            ├─► Joining  (its lanes are at it) ─all have ended─► (walk, or handler)
-//!            └─► Ended
-//!   Waiting, Listing, Draining, Joining ─cancelled─► Stopping ─all are back─► Ended
+//!            ├─► Awaiting (a background command) ─it is back─► (walk, or handler)
+//!            ├─► Informed (an info of user code) ─it is told─► (walk)
+//!            └─► Closing  (at its end) ─background commands are back─► Ended
+//!   all but Closing ─cancelled─► Stopping ─all are back─► Ended
 //! ```
 
 use musec_protocol::Reply;
 use musec_trace::{CTime, Cause, StateId};
 
+use crate::duration;
+use crate::limits::SILENT_INFO_MAX;
+use crate::machine::background::Background;
 use crate::machine::bindings::Last;
 use crate::machine::frame::Frame;
 use crate::machine::lanes::Join;
@@ -25,7 +30,7 @@ use crate::machine::position::Position;
 use crate::machine::walk::Walked;
 use crate::machine::{Blame, Effect, StepFailure, Token, Turn, node_of};
 use crate::program::Wave;
-use crate::program::node::{LaneNo, NodeId};
+use crate::program::node::{LaneNo, LanesNode, NodeId, NodeKind};
 use crate::template::Value;
 
 /// A cursor.
@@ -44,6 +49,10 @@ pub(super) struct Lane {
     pub(super) list: Option<Box<List>>,
     /// The lanes that it has begun and waits for.
     pub(super) join: Option<Box<Join>>,
+    /// What it has begun in the background so far.
+    pub(super) backgrounds: Vec<Background>,
+    /// Why it fails, once what it began in the background has ended.
+    pub(super) ending: Option<Box<Fault>>,
 }
 
 /// What a lane waits for.
@@ -59,7 +68,13 @@ pub(super) enum Phase {
     Draining,
     /// The lanes that it has begun.
     Joining,
-    /// So many replies and lanes; then it ends, because it was cancelled.
+    /// This background command.
+    Awaiting(LaneNo),
+    /// An info of user code, by its index.
+    Informed(u32),
+    /// The background commands that it began; then it ends.
+    Closing,
+    /// So many replies, and its lanes; then it ends, because it was cancelled.
     Stopping(u32),
     /// Nothing: it is done, failed or stopped.
     Ended,
@@ -105,7 +120,16 @@ impl Lane {
             last: None,
             list: None,
             join: None,
+            backgrounds: Vec::new(),
+            ending: None,
         }
+    }
+
+    /// The same with what stays of one that has ended: counts of visits, and background commands.
+    pub(super) fn begun_again(&mut self, begun: Self) -> Self {
+        let position = std::mem::take(&mut self.position);
+        let backgrounds = std::mem::take(&mut self.backgrounds);
+        Self { position, backgrounds, ..begun }
     }
 
     pub(super) const fn state(&self) -> Option<StateId> {
@@ -121,6 +145,9 @@ impl Lane {
 
     /// The reply to a command that it sent.
     pub(super) fn replied(&mut self, turn: &mut Turn<'_>, token: Token, reply: &Reply) -> Rest {
+        if let Some(background) = token.background {
+            return self.background_replied(turn, background, token, reply);
+        }
         if let Phase::Stopping(owed) = self.phase {
             return self.stop_if_over(turn, owed - 1);
         }
@@ -129,9 +156,13 @@ impl Lane {
         match self.phase {
             Phase::Waiting => self.go_on(turn, verdict),
             Phase::Listing | Phase::Draining => self.replied_in_list(turn, token, verdict.err()),
-            Phase::Ready | Phase::Joining | Phase::Stopping(_) | Phase::Ended => {
-                panic!("a reply to a lane that is {:?}", self.phase)
-            }
+            Phase::Ready
+            | Phase::Joining
+            | Phase::Awaiting(_)
+            | Phase::Informed(_)
+            | Phase::Closing
+            | Phase::Stopping(_)
+            | Phase::Ended => panic!("a reply to a lane that is {:?}", self.phase),
         }
     }
 
@@ -143,9 +174,14 @@ impl Lane {
     /// Whether it may still go on by itself.
     pub(super) const fn is_going(&self) -> bool {
         match self.phase {
-            Phase::Ready | Phase::Waiting | Phase::Listing | Phase::Draining | Phase::Joining => {
-                true
-            }
+            Phase::Ready
+            | Phase::Waiting
+            | Phase::Listing
+            | Phase::Draining
+            | Phase::Joining
+            | Phase::Awaiting(_)
+            | Phase::Informed(_)
+            | Phase::Closing => true,
             Phase::Stopping(_) | Phase::Ended => false,
         }
     }
@@ -155,19 +191,29 @@ impl Lane {
         let commands = match self.phase {
             Phase::Waiting => 1,
             Phase::Listing | Phase::Draining => self.list.as_ref().map_or(0, |list| list.len()),
-            Phase::Ready | Phase::Joining | Phase::Stopping(_) | Phase::Ended => 0,
+            Phase::Ready
+            | Phase::Joining
+            | Phase::Awaiting(_)
+            | Phase::Informed(_)
+            | Phase::Closing
+            | Phase::Stopping(_)
+            | Phase::Ended => 0,
         };
         if commands > 0 {
             turn.out.push(Effect::Cancel(self.no));
         }
-        self.list = None;
-        matches!(self.stop_if_over(turn, commands + lanes), Rest::Cancelled)
+        let backgrounds = self.cancel_backgrounds(turn);
+        (self.list, self.ending) = (None, None);
+        if lanes == 0 {
+            self.join = None;
+        }
+        matches!(self.stop_if_over(turn, commands + backgrounds), Rest::Cancelled)
     }
 
-    /// Goes on with being cancelled; so much is still owed to it.
-    fn stop_if_over(&mut self, turn: &mut Turn<'_>, owed: u32) -> Rest {
+    /// Goes on with being cancelled; so many replies are still owed to it.
+    pub(super) fn stop_if_over(&mut self, turn: &mut Turn<'_>, owed: u32) -> Rest {
         self.phase = Phase::Stopping(owed);
-        if owed > 0 {
+        if owed > 0 || self.join.is_some() {
             return Rest::Waits;
         }
         self.end(Cause::Cancelled, turn.out);
@@ -181,8 +227,8 @@ impl Lane {
         verdict: Result<NodeId, Fault>,
         last: Option<Last>,
     ) -> Rest {
-        if matches!(self.phase, Phase::Stopping(_)) {
-            return self.stop_if_over(turn, 0);
+        if let Phase::Stopping(owed) = self.phase {
+            return self.stop_if_over(turn, owed);
         }
         self.last = last.or_else(|| self.last.take());
         turn.cause = Cause::Done;
@@ -221,6 +267,9 @@ impl Lane {
             | Phase::Waiting
             | Phase::Listing
             | Phase::Joining
+            | Phase::Awaiting(_)
+            | Phase::Informed(_)
+            | Phase::Closing
             | Phase::Stopping(_)
             | Phase::Ended => list.wants_more(),
         };
@@ -231,15 +280,18 @@ impl Lane {
         self.go_on(turn, next)
     }
 
-    /// Until when (C) its pipelined list, or its lanes, may take: the steps around them have a time
-    /// limit, which commands that stand in a queue cannot keep by themselves.
+    /// Until when (C) its pipelined list, its lanes or its `await` may take: the steps around them
+    /// have a time limit, which no single command can keep.
     pub(super) fn deadline(&self) -> Option<CTime> {
         let is_open = match self.phase {
             Phase::Listing | Phase::Draining => {
                 self.list.as_ref().is_some_and(|list| list.is_open())
             }
             Phase::Joining => self.join.as_ref().is_some_and(|join| join.is_open()),
-            Phase::Ready | Phase::Waiting | Phase::Stopping(_) | Phase::Ended => false,
+            Phase::Awaiting(_) | Phase::Informed(_) => true,
+            Phase::Ready | Phase::Waiting | Phase::Closing | Phase::Stopping(_) | Phase::Ended => {
+                false
+            }
         };
         if is_open { self.tightest_limit().map(|limit| limit.until) } else { None }
     }
@@ -251,14 +303,40 @@ impl Lane {
         Some(Fault { node: limit.node, error: limit.in_words(turn.wave), blamed: None })
     }
 
-    /// Fails its pipelined list.
+    /// Fails its pipelined list, or what it waits for.
     pub(super) fn fail_by_limit(&mut self, turn: &mut Turn<'_>, fault: Fault) -> Rest {
+        if self.list.is_none() {
+            return self.go_on(turn, Err(fault));
+        }
         self.fail_list(turn, fault);
         Rest::Waits
     }
 
+    /// What it waited for has come.
+    pub(super) fn go_on_from_wait(&mut self, turn: &mut Turn<'_>) -> Rest {
+        turn.cause = Cause::Done;
+        self.go_on(turn, Ok(self.node))
+    }
+
+    /// Why it fails: nobody can tell what it waits for.
+    pub(super) fn fault_of_silence(&self, turn: &Turn<'_>) -> Fault {
+        let node = node_of(turn.wave, self.node);
+        let info = match &node.kind {
+            NodeKind::Lanes(LanesNode::WaitInfo { info, .. }) => {
+                turn.wave.infos.get(*info as usize)
+            }
+            _ => None,
+        };
+        let error = format!(
+            "nothing told `{}` within {}, and no command is running that could",
+            info.map_or("it", String::as_str),
+            duration::in_words(SILENT_INFO_MAX)
+        );
+        Fault { node: self.node, error, blamed: None }
+    }
+
     /// Goes on at a node, or fails.
-    fn go_on(&mut self, turn: &mut Turn<'_>, mut next: Result<NodeId, Fault>) -> Rest {
+    pub(super) fn go_on(&mut self, turn: &mut Turn<'_>, mut next: Result<NodeId, Fault>) -> Rest {
         loop {
             let walked = next.and_then(|node| {
                 self.node = node;
@@ -270,10 +348,7 @@ impl Lane {
                     self.phase = Phase::Joining;
                     return Rest::Forks;
                 }
-                Ok(Walked::Done) => {
-                    self.end(Cause::Done, turn.out);
-                    return Rest::Done;
-                }
+                Ok(Walked::Done) => return self.close(turn, None),
                 Err(fault) => fault,
             };
             if let Some(list) = self.list.as_deref_mut().filter(|list| !list.is_empty()) {
@@ -283,8 +358,7 @@ impl Lane {
             }
             self.list = None;
             let Some(handler) = self.catch() else {
-                self.end(Cause::Failed, turn.out);
-                return Rest::Failed(fault);
+                return self.close(turn, Some(fault));
             };
             turn.cause = Cause::Failed;
             next = Ok(handler);

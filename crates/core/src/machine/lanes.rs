@@ -5,11 +5,13 @@
 //! cancelled included, so that nothing of a step is under way when the next one begins; lanes walk
 //! in the order of the program.
 
-use musec_trace::{CTime, Cause};
+use musec_trace::{CTime, Cause, WaitReason};
 
-use crate::machine::lane::{Fault, Lane, Rest};
-use crate::machine::{Effect, Progress, Turn, lane_of, node_of};
-use crate::program::node::{LaneNo, NodeId, NodeKind};
+use crate::limits::SILENT_INFO_MAX;
+use crate::machine::lane::{Fault, Lane, Phase, Rest};
+use crate::machine::{Effect, Progress, Shared, Turn, lane_of, node_of};
+use crate::program::node::{LaneNo, LanesNode, NodeId, NodeKind};
+use crate::template::Value;
 
 /// The lanes of one machine.
 #[derive(Clone, Debug)]
@@ -78,17 +80,18 @@ impl Lanes {
     }
 
     /// The earliest instant at which a lane wants to be asked, C.
-    pub(super) fn deadline(&self) -> Option<CTime> {
+    pub(super) fn deadline(&self, shared: &Shared) -> Option<CTime> {
         let all = std::iter::once(&self.main).chain(&self.others);
-        all.filter_map(Lane::deadline).min()
+        all.filter_map(Lane::deadline).chain(self.silence_ends(shared.quiet_since())).min()
     }
 
     /// Ends all of them from outside, those within others first.
     pub(super) fn end(&mut self, cause: Cause, out: &mut Vec<Effect>) {
-        for lane in self.others.iter_mut().rev() {
+        let all = self.others.iter_mut().rev().chain([&mut self.main]);
+        for lane in all {
+            lane.end_backgrounds(cause, out);
             lane.end(cause, out);
         }
-        self.main.end(cause, out);
     }
 
     /// Lanes whose deadline has come fail, those around others first.
@@ -107,6 +110,75 @@ impl Lanes {
                 };
                 progress = self.settle(turn, no, rest);
             }
+        }
+        match progress {
+            Progress::Waits => self.fail_in_silence(turn),
+            Progress::Done | Progress::Failed(_) => progress,
+        }
+    }
+
+    /// User code told a value: lanes that wait for its key go on, in the order of the program. If
+    /// none does, the next that waits for it does not need to.
+    pub(super) fn told(&mut self, turn: &mut Turn<'_>, key: &str, value: &[u8]) -> Progress {
+        let Ok(info) = turn.wave.infos.binary_search_by(|known| known.as_str().cmp(key)) else {
+            return Progress::Waits;
+        };
+        let told = turn.shared.infos.get_mut(info).expect("infos are counted");
+        told.value = Value::from(String::from_utf8_lossy(value));
+        told.is_news = true;
+        let info = u32::try_from(info).unwrap_or(u32::MAX);
+        let all = std::iter::once(&self.main).chain(&self.others);
+        let waiting: Vec<LaneNo> =
+            all.filter(|lane| lane.phase == Phase::Informed(info)).map(|lane| lane.no).collect();
+        let mut progress = Progress::Waits;
+        for no in waiting {
+            let lane = self.lane(no);
+            // One before it may have ended it, or sent it on to wait anew.
+            if lane.phase == Phase::Informed(info) {
+                let rest = lane.go_on_from_wait(turn);
+                progress = self.settle(turn, no, rest);
+            }
+        }
+        progress
+    }
+
+    /// What the machine waits for, when no command of it is out.
+    pub(super) fn wait_reason(&self) -> Option<WaitReason> {
+        let mut all = std::iter::once(&self.main).chain(&self.others);
+        all.find_map(|lane| match lane.phase {
+            Phase::Informed(_) => Some(WaitReason::Info),
+            Phase::Ready
+            | Phase::Waiting
+            | Phase::Listing
+            | Phase::Draining
+            | Phase::Joining
+            | Phase::Awaiting(_)
+            | Phase::Closing
+            | Phase::Stopping(_)
+            | Phase::Ended => None,
+        })
+    }
+
+    /// Until when (C) infos are waited for when no command is out. (A command tells what it has to
+    /// tell before its reply; what it left behind may tell more.)
+    fn silence_ends(&self, quiet_since: Option<CTime>) -> Option<CTime> {
+        let since = quiet_since.filter(|_| self.wait_reason() == Some(WaitReason::Info))?;
+        Some(since.after(SILENT_INFO_MAX))
+    }
+
+    /// Lanes that have waited too long for infos, with no command out that could tell one, fail.
+    fn fail_in_silence(&mut self, turn: &mut Turn<'_>) -> Progress {
+        let mut progress = Progress::Waits;
+        let is_over = |due: CTime| due <= turn.now;
+        let is_silent = self.silence_ends(turn.shared.quiet_since()).is_some_and(is_over);
+        while is_silent && progress == Progress::Waits {
+            let mut all = std::iter::once(&self.main).chain(&self.others);
+            let waits = |lane: &&Lane| matches!(lane.phase, Phase::Informed(_));
+            let Some(no) = all.find(waits).map(|lane| lane.no) else { break };
+            let lane = self.lane(no);
+            let fault = lane.fault_of_silence(turn);
+            let rest = lane.go_on(turn, Err(fault));
+            progress = self.settle(turn, no, rest);
         }
         progress
     }
@@ -148,7 +220,9 @@ impl Lanes {
     /// Makes the lanes of a fork ready: their numbers, in the order of the program.
     fn fork(&mut self, turn: &mut Turn<'_>, parent: LaneNo) -> Vec<LaneNo> {
         let lane = self.lane(parent);
-        let NodeKind::Fork { lanes, first, next } = &node_of(turn.wave, lane.node).kind else {
+        let NodeKind::Lanes(LanesNode::Fork { lanes, first, next }) =
+            &node_of(turn.wave, lane.node).kind
+        else {
             panic!("a lane forks where it stands");
         };
         let left = u32::try_from(lanes.len()).unwrap_or(u32::MAX);
@@ -160,8 +234,7 @@ impl Lanes {
             match self.others.binary_search_by_key(no, |lane| lane.no) {
                 Ok(at) => {
                     if let Some(lane) = self.others.get_mut(at) {
-                        let position = std::mem::take(&mut lane.position);
-                        *lane = Lane { position, ..begun };
+                        *lane = lane.begun_again(begun);
                     }
                 }
                 Err(at) => self.others.insert(at, begun),
@@ -204,7 +277,9 @@ impl Lanes {
 
     /// Cancels the lanes that a lane has begun.
     fn cancel_within(&mut self, turn: &mut Turn<'_>, parent: LaneNo) {
-        let NodeKind::Fork { lanes, .. } = &node_of(turn.wave, self.lane(parent).node).kind else {
+        let NodeKind::Lanes(LanesNode::Fork { lanes, .. }) =
+            &node_of(turn.wave, self.lane(parent).node).kind
+        else {
             panic!("a lane that waits for others stands at its fork");
         };
         for (no, _) in lanes {

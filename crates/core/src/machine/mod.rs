@@ -17,6 +17,7 @@
 //! ```
 
 mod action;
+mod background;
 mod bindings;
 mod frame;
 mod judge;
@@ -31,7 +32,7 @@ mod words;
 use std::cell::Cell;
 
 use musec_protocol::AttemptNo;
-use musec_trace::{CTime, Cause, StateId, WaveId};
+use musec_trace::{CTime, Cause, StateId, WaitReason, WaveId};
 use serde_json::Value as Json;
 
 pub use step::{Advance, Blame, Effect, Facts, Moved, NextCommand, Progress, StepFailure, Token};
@@ -55,8 +56,24 @@ pub struct Machine {
     lanes: Lanes,
     /// Whether it does the steps of `setup`.
     is_setup: bool,
-    /// The variables as `setup` left them, for every item.
-    first_vars: Option<Box<[Value]>>,
+    /// The variables and infos as `setup` left them, for every item.
+    first: Option<Box<First>>,
+}
+
+/// What stays of `setup` for every item.
+#[derive(Clone, Debug)]
+struct First {
+    vars: Vec<Value>,
+    infos: Box<[Info]>,
+}
+
+/// What user code told for a key.
+#[derive(Clone, Debug, Default)]
+struct Info {
+    /// Undefined until it is told.
+    value: Value,
+    /// Whether it was told and no step has waited for it since.
+    is_news: bool,
 }
 
 /// What all lanes of a machine see.
@@ -64,6 +81,12 @@ pub struct Machine {
 struct Shared {
     /// Values of variables, by their index in the wave's `vars`; undefined if not set.
     vars: Vec<Value>,
+    /// What user code told, by the key's index in the wave's `infos`.
+    infos: Box<[Info]>,
+    /// Commands that have no reply yet.
+    commands_out: u32,
+    /// When the last reply came, or a lane began to wait for an info, C.
+    last_stir: CTime,
     index: u32,
     workers: u32,
     attempt: AttemptNo,
@@ -72,11 +95,20 @@ struct Shared {
     number: u64,
 }
 
+impl Shared {
+    /// Since when (C) no command is out; `None` if one is.
+    fn quiet_since(&self) -> Option<CTime> {
+        (self.commands_out == 0).then_some(self.last_stir)
+    }
+}
+
 /// One call of [`Machine::advance`]: what it is given, and what it gives.
 struct Turn<'a> {
     program: &'a Program,
     wave: &'a Wave,
     shared: &'a mut Shared,
+    /// Whether it does the steps of `setup`.
+    is_setup: bool,
     now: CTime,
     /// Why the next change of state happens.
     cause: Cause,
@@ -101,6 +133,9 @@ impl Machine {
             wave,
             shared: Shared {
                 vars: Vec::new(),
+                infos: Box::default(),
+                commands_out: 0,
+                last_stir: CTime::ZERO,
                 index: facts.index,
                 workers: facts.workers,
                 attempt: facts.attempt,
@@ -109,7 +144,7 @@ impl Machine {
             },
             lanes: Lanes::new(Lane::at(LaneNo::MAIN, NodeId(0))),
             is_setup: false,
-            first_vars: None,
+            first: None,
         };
         machine.rewind(program, facts.item.as_ref());
         let setup = wave_of(program, wave).setup.filter(|_| facts.item.is_none());
@@ -128,7 +163,8 @@ impl Machine {
     pub fn take_item(&mut self, program: &Program, item: &Json) {
         assert_eq!(self.lanes.main.phase, Phase::Ended, "an item is taken after the last one");
         if std::mem::replace(&mut self.is_setup, false) {
-            self.first_vars = Some(self.shared.vars.as_slice().into());
+            let (vars, infos) = (self.shared.vars.clone(), self.shared.infos.clone());
+            self.first = Some(Box::new(First { vars, infos }));
         }
         self.rewind(program, Some(item));
     }
@@ -155,12 +191,15 @@ impl Machine {
 
     fn rewind(&mut self, program: &Program, item: Option<&Json>) {
         let wave = wave_of(program, self.wave);
-        let position = std::mem::take(&mut self.lanes.main.position);
         let slots = vec![Value::UNDEFINED; wave.slots as usize];
-        self.lanes.main = Lane { position, slots, ..Lane::at(LaneNo::MAIN, wave.entry) };
-        self.shared.vars = match &self.first_vars {
-            Some(vars) => vars.to_vec(),
-            None => vec![Value::UNDEFINED; wave.vars.len()],
+        let begun = Lane { slots, ..Lane::at(LaneNo::MAIN, wave.entry) };
+        self.lanes.main = self.lanes.main.begun_again(begun);
+        (self.shared.vars, self.shared.infos) = match self.first.as_deref() {
+            Some(First { vars, infos }) => (vars.clone(), infos.clone()),
+            None => {
+                let vars = vec![Value::UNDEFINED; wave.vars.len()];
+                (vars, vec![Info::default(); wave.infos.len()].into())
+            }
         };
         self.shared.item = item.map_or(Value::UNDEFINED, value::from_json);
     }
@@ -181,7 +220,13 @@ impl Machine {
     /// When it is to be given [`Advance::Time`], C. Ask again after every input.
     #[must_use]
     pub fn deadline(&self) -> Option<CTime> {
-        self.lanes.deadline()
+        self.lanes.deadline(&self.shared)
+    }
+
+    /// What it waits for, when no command of it is out; `None` if it waits for nothing.
+    #[must_use]
+    pub fn wait_reason(&self) -> Option<WaitReason> {
+        self.lanes.wait_reason()
     }
 
     /// Goes on from here at `now` (C) until something has to be waited for, or the program ends.
@@ -198,14 +243,17 @@ impl Machine {
     ) -> Progress {
         let wave = wave_of(program, self.wave);
         let budget = STEPS_WITHOUT_COMMAND_MAX;
-        let shared = &mut self.shared;
+        let (shared, is_setup, cause) = (&mut self.shared, self.is_setup, Cause::Done);
         let fuel = Cell::new(FUEL_WITHOUT_COMMAND);
-        let mut turn = Turn { program, wave, shared, now, cause: Cause::Done, budget, fuel, out };
+        let mut turn = Turn { program, wave, shared, is_setup, now, cause, budget, fuel, out };
         let (lane, rest) = match input {
             Advance::Start => (LaneNo::MAIN, self.lanes.main.start(&mut turn)),
             Advance::Replied(token, reply) => {
+                turn.shared.commands_out -= 1;
+                turn.shared.last_stir = now;
                 (token.lane, self.lanes.lane(token.lane).replied(&mut turn, token, reply))
             }
+            Advance::Told(key, value) => return self.lanes.told(&mut turn, key, value),
             Advance::Time => return self.lanes.time(&mut turn),
         };
         self.lanes.settle(&mut turn, lane, rest)

@@ -28,6 +28,8 @@ pub enum Advance<'a> {
     Start,
     /// The answer to a command that the machine sent; each command has one.
     Replied(Token, &'a Reply),
+    /// User code told this value for this key.
+    Told(&'a str, &'a [u8]),
     /// The instant that [`Machine::deadline`] named has come.
     Time,
 }
@@ -38,6 +40,8 @@ pub enum Advance<'a> {
 pub struct Token {
     /// The lane that sent it.
     pub(super) lane: LaneNo,
+    /// Its own sub-lane, if it is a background command.
+    pub(super) background: Option<LaneNo>,
     /// The step that sent it.
     pub(super) node: NodeId,
     /// Whether its time limit is that of a step around it.
@@ -48,6 +52,7 @@ pub struct Token {
 
 /// What a machine wants done, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "commands are the most; a box for each costs more")]
 pub enum Effect {
     /// It changed its state: to be recorded.
     Moved(Moved),
@@ -63,6 +68,20 @@ pub enum Effect {
         lanes: Vec<LaneNo>,
         /// Whether the first that ends well ends the others.
         first: bool,
+    },
+    /// A lane began a background command: to be recorded.
+    Begun {
+        /// Which.
+        lane: LaneNo,
+        /// The command's own sub-lane.
+        background: LaneNo,
+    },
+    /// A lane has awaited a background command: to be recorded.
+    Awaited {
+        /// Which.
+        lane: LaneNo,
+        /// The command's own sub-lane.
+        background: LaneNo,
     },
     /// The lanes that a lane began have ended: to be recorded.
     Merged {
@@ -118,6 +137,8 @@ pub struct NextCommand {
     /// Whether it belongs to a pipelined list: nobody waits for its reply before the next one is
     /// sent.
     pub pipelined: bool,
+    /// Whether its lane goes on without it.
+    pub background: bool,
     /// Whether the program reads its output: then replay needs it in the journal.
     pub keeps_output: bool,
     /// Whether its output is part of the job's answer (`print`).

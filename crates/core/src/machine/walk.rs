@@ -6,13 +6,13 @@ use std::time::Duration;
 use musec_protocol::Action;
 use musec_trace::{Cause, StateId};
 
-use crate::limits::STEPS_WITHOUT_COMMAND_MAX;
+use crate::limits::{FUEL_WITHOUT_COMMAND, STEPS_WITHOUT_COMMAND_MAX};
 use crate::machine::bindings::View;
 use crate::machine::frame::{Frame, Limit, Loop, Sequence};
 use crate::machine::lane::{Fault, Lane, Phase};
 use crate::machine::list::Room;
 use crate::machine::{Effect, NextCommand, Token, Turn, action, node_of};
-use crate::program::node::{CommandNode, Node, NodeId, NodeKind};
+use crate::program::node::{CommandNode, LanesNode, Node, NodeId, NodeKind};
 use crate::template::{EvalError, Expr, Literal, Value};
 
 /// What a step makes of the lane.
@@ -22,6 +22,8 @@ enum Flow {
     Wait(NodeId, Phase),
     /// Lanes begin here.
     Fork,
+    /// What it awaited has failed.
+    Fail(Fault),
     Done,
 }
 
@@ -39,6 +41,9 @@ impl Lane {
     /// Takes steps until something has to be waited for, or the program ends.
     pub(super) fn walk(&mut self, turn: &mut Turn<'_>) -> Result<Walked, Fault> {
         while let Some(budget) = turn.budget.checked_sub(1) {
+            if turn.fuel.get() < FUEL_WITHOUT_COMMAND / 2 && self.has_list_in_flight() {
+                break;
+            }
             turn.budget = budget;
             let fault = |node, error| Fault { node, error, blamed: None };
             match self.step(turn).map_err(|error| fault(self.node, error))? {
@@ -48,10 +53,11 @@ impl Lane {
                     return Ok(Walked::Waits);
                 }
                 Flow::Fork => return Ok(Walked::Forks),
+                Flow::Fail(fault) => return Err(fault),
                 Flow::Done => return Ok(Walked::Done),
             }
         }
-        if self.list.as_ref().is_some_and(|list| !list.is_empty()) {
+        if self.has_list_in_flight() {
             // Enough for one turn: the next reply gives another one.
             self.phase = Phase::Listing;
             return Ok(Walked::Waits);
@@ -60,6 +66,10 @@ impl Lane {
             "{STEPS_WITHOUT_COMMAND_MAX} steps without a command: this loop does not come to an end"
         );
         Err(Fault { node: self.node, error, blamed: None })
+    }
+
+    fn has_list_in_flight(&self) -> bool {
+        self.list.as_ref().is_some_and(|list| !list.is_empty())
     }
 
     /// Leaves everything up to the innermost guard, and that: where its handler begins.
@@ -157,21 +167,54 @@ impl Lane {
                 self.leave();
                 *next
             }
-            NodeKind::List { next } => {
-                self.list = Some(Box::default());
-                *next
-            }
-            NodeKind::EndList { next } => {
-                if self.list.as_ref().is_some_and(|list| !list.is_empty()) {
-                    return Ok(Flow::Wait(self.node, Phase::Draining));
-                }
-                self.list = None;
-                *next
-            }
-            NodeKind::Fork { .. } => return Ok(Flow::Fork),
+            NodeKind::Lanes(node) => return Ok(self.step_of_lanes(node, turn)),
             NodeKind::End => return Ok(Flow::Done),
         };
         Ok(Flow::Go(next))
+    }
+
+    /// The same at a node that has to do with several commands at a time.
+    fn step_of_lanes(&mut self, node: &LanesNode, turn: &mut Turn<'_>) -> Flow {
+        match node {
+            LanesNode::List { next } => {
+                self.list = Some(Box::default());
+                Flow::Go(*next)
+            }
+            LanesNode::EndList { .. }
+                if self.list.as_ref().is_some_and(|list| !list.is_empty()) =>
+            {
+                Flow::Wait(self.node, Phase::Draining)
+            }
+            LanesNode::EndList { next } => {
+                self.list = None;
+                Flow::Go(*next)
+            }
+            LanesNode::Fork { .. } => Flow::Fork,
+            // Several lanes that wait for one info all go on.
+            LanesNode::WaitInfo { info, next } => {
+                let told = turn.shared.infos.get_mut(*info as usize).expect("infos are counted");
+                if self.phase == Phase::Informed(*info) || told.is_news {
+                    told.is_news = false;
+                    self.phase = Phase::Ready;
+                    return Flow::Go(*next);
+                }
+                turn.shared.last_stir = turn.now;
+                Flow::Wait(self.node, Phase::Informed(*info))
+            }
+            LanesNode::Await { background, next } => match self.take_awaited(turn, *background) {
+                None => Flow::Wait(self.node, Phase::Awaiting(*background)),
+                Some(Ok(())) => Flow::Go(*next),
+                Some(Err(fault)) => Flow::Fail(fault),
+            },
+        }
+    }
+
+    /// The node after the `await` where it stands.
+    pub(super) fn after_await(&self, turn: &Turn<'_>) -> NodeId {
+        match &node_of(turn.wave, self.node).kind {
+            NodeKind::Lanes(LanesNode::Await { next, .. }) => *next,
+            other => panic!("a lane that awaits stands at its `await`, not {other:?}"),
+        }
     }
 
     /// Another round of a `while`, or its end.
@@ -237,7 +280,7 @@ impl Lane {
         command: &CommandNode,
     ) -> Result<Flow, String> {
         let state = node.state.expect("every command has its state");
-        if self.state() != Some(state) {
+        if self.state() != Some(state) && command.background.is_none() {
             self.enter(Some(state), turn);
         }
         let (action, bytes) = action::build(&command.action, &View::new(turn, self))?;
@@ -248,19 +291,29 @@ impl Lane {
             None => None,
         };
         let scoped = around.is_some_and(|around| own.is_none_or(|own| around < own));
+        let background = command.background;
+        let visit = match background {
+            Some(no) => self.begin_background(turn, no, state)?,
+            None => self.position.visit(),
+        };
         turn.out.push(Effect::Send(NextCommand {
-            token: Token { lane: self.no, node: self.node, scoped, bytes },
-            lane: self.no,
+            token: Token { lane: self.no, background, node: self.node, scoped, bytes },
+            lane: background.unwrap_or(self.no),
             state,
-            visit: self.position.visit(),
+            visit,
             name: action.name(),
             prints: matches!(action, Action::Print { .. }),
             action,
             timeout_ms: if scoped { around } else { own },
-            pipelined: self.list.is_some(),
+            pipelined: self.list.is_some() && background.is_none(),
+            background: background.is_some(),
             keeps_output: turn.wave.reads_output || command.reads_output(),
             category: command.category,
         }));
+        turn.shared.commands_out += 1;
+        if background.is_some() {
+            return Ok(Flow::Go(command.next));
+        }
         Ok(match self.list.as_deref_mut().map(|list| list.sent(bytes)) {
             None => Flow::Wait(self.node, Phase::Waiting),
             Some(Room::Left) => Flow::Go(command.next),

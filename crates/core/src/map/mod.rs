@@ -195,6 +195,7 @@ impl Map {
             setup: None,
             slots: 0,
             vars: Vec::new(),
+            infos: Vec::new(),
             reads_output: false,
             outline,
             setup_outline: Vec::new(),
@@ -224,6 +225,7 @@ impl Map {
             text,
             state: state.clone(),
             pipelined: false,
+            background: false,
             condition: None,
             steps: Vec::new(),
             lanes: Vec::new(),
@@ -261,7 +263,8 @@ fn command(
     timeout: Option<Duration>,
     next: NodeId,
 ) -> Node {
-    let kind = CommandNode { action, timeout, expect: None, category: None, next };
+    let (expect, category, background) = (None, None, None);
+    let kind = CommandNode { action, timeout, expect, category, background, next };
     Node { state: Some(state), name: name.to_owned(), kind: NodeKind::Command(Box::new(kind)) }
 }
 

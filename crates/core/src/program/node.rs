@@ -87,14 +87,25 @@ pub(crate) enum NodeKind {
     Limit { limit: Duration, next: NodeId },
     /// The innermost time limit ends.
     EndLimit { next: NodeId },
+    /// What has to do with several commands at a time.
+    Lanes(LanesNode),
+    /// The end of the program, or of a lane.
+    End,
+}
+
+/// What a node has to do with several commands at a time.
+#[derive(Debug)]
+pub(crate) enum LanesNode {
     /// A pipelined list begins: its commands are sent without awaiting replies.
     List { next: NodeId },
     /// It ends when all its replies are there.
     EndList { next: NodeId },
     /// Lanes begin; this one goes on when they have ended, or the first of them has.
     Fork { lanes: Vec<(LaneNo, NodeId)>, first: bool, next: NodeId },
-    /// The end of the program, or of a lane.
-    End,
+    /// Waits until user code has told a value for this key (an index into the wave's `infos`).
+    WaitInfo { info: u32, next: NodeId },
+    /// Waits for the background command of this sub-lane, if it has begun.
+    Await { background: LaneNo, next: NodeId },
 }
 
 /// A command to be sent.
@@ -104,6 +115,8 @@ pub(crate) struct CommandNode {
     pub timeout: Option<Duration>,
     pub expect: Option<Expr>,
     pub category: Option<StepCategory>,
+    /// Its sub-lane, if it is a background command.
+    pub background: Option<LaneNo>,
     pub next: NodeId,
 }
 

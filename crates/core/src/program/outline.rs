@@ -69,6 +69,9 @@ pub struct OutlineStep {
     /// Whether its commands are sent without awaiting replies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pipelined: bool,
+    /// Whether its lane goes on without it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
     /// Its `if`, as written.
     #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,

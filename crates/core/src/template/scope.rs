@@ -32,6 +32,8 @@ pub(crate) enum Binding {
     Vars,
     /// A column of the table whose rows are the items, by its name.
     Column,
+    /// What user code told.
+    Info,
     /// The last reply.
     Last,
     /// A loop's name, by its slot.
@@ -99,7 +101,7 @@ pub(crate) const RESERVED: &[&str] = &[
 ];
 
 /// Names that later versions bind.
-const LATER: &[&str] = &["info", "group", "place"];
+const LATER: &[&str] = &["group", "place"];
 
 /// What kind of items a wave has, as far as names depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +132,7 @@ pub(crate) enum Columns<'a> {
 pub(crate) struct Scope<'a> {
     names: BTreeMap<&'a str, Binding>,
     vars: &'a [String],
+    infos: &'a [String],
     items: ItemNames,
     columns: Columns<'a>,
     /// Waves that come before this one, where a wave is planned.
@@ -149,6 +152,8 @@ enum InList {
     Steps,
     /// At the judgement of a reply, when later steps have been taken.
     Judging,
+    /// The same, of a background command.
+    Background,
 }
 
 /// What a scope is for.
@@ -170,6 +175,7 @@ impl<'a> Scope<'a> {
         Self {
             names: params.into_iter().zip((0..).map(Binding::Param)).collect(),
             vars: &[],
+            infos: &[],
             items: ItemNames::None,
             columns: Columns::None,
             before: &[],
@@ -234,6 +240,15 @@ impl<'a> Scope<'a> {
         scope
     }
 
+    /// The same with what user code tells, for keys that steps wait for.
+    pub(crate) fn with_infos(mut self, infos: &'a [String]) -> Self {
+        if !infos.is_empty() {
+            self.names.insert("info", Binding::Info);
+        }
+        self.infos = infos;
+        self
+    }
+
     /// The same without the number of workers, where that is not known before the wave's end.
     pub(crate) fn without_count(mut self) -> Self {
         self.names.remove("workers");
@@ -260,11 +275,25 @@ impl<'a> Scope<'a> {
     pub(crate) fn judging(&self, start: &Self) -> Self {
         let mut inner = start.clone();
         inner.names.remove("vars");
+        inner.names.remove("info");
         inner.list = InList::Judging;
         let changes = |name: &str| start.names.get(name) != self.names.get(name);
         let loops = self.names.keys().copied().filter(|name| changes(name));
-        inner.hidden = loops.chain(["vars"]).collect();
+        inner.hidden = loops.chain(["vars", "info"]).collect();
         inner.names.retain(|name, _| *name == "last" || !changes(name));
+        inner
+    }
+
+    /// The same, of a background command, where its reply is judged.
+    pub(crate) fn judging_background(&self) -> Self {
+        let mut inner = self.clone();
+        inner.list = InList::Background;
+        let changes =
+            |binding: &Binding| matches!(binding, Binding::Vars | Binding::Info | Binding::Loop(_));
+        inner.hidden =
+            self.names.iter().filter(|(_, bound)| changes(bound)).map(|(name, _)| *name).collect();
+        inner.names.retain(|_, bound| !changes(bound));
+        inner.names.insert("last", Binding::Last);
         inner
     }
 
@@ -299,6 +328,9 @@ impl<'a> Scope<'a> {
             ("workers", _) if self.place == Place::Steps => {
                 "with `each`, how many workers there are is known only at the wave's end".to_owned()
             }
+            ("info", _) if self.place != Place::Plan => {
+                "it is bound where a step has `wait_info`".to_owned()
+            }
             ("outputs_of", _) if self.place == Place::Plan => {
                 "name the waves before this one in its `after`".to_owned()
             }
@@ -331,6 +363,10 @@ impl<'a> Scope<'a> {
                 format!("`{name}` may have changed when this reply of a pipelined list comes"),
                 Some("name only what stays the same, and `last`; or leave out `pipelined`".into()),
             ),
+            InList::Background => (
+                format!("`{name}` may have changed when the reply of this command comes"),
+                Some("name only what stays the same, and `last`".to_owned()),
+            ),
         }
     }
 
@@ -359,6 +395,7 @@ impl<'a> Scope<'a> {
         let attribute = rest.split('.').next().unwrap_or_default();
         let known: Vec<&str> = match self.binding(name) {
             Some(Binding::Vars) => self.vars.iter().map(String::as_str).collect(),
+            Some(Binding::Info) => self.infos.iter().map(String::as_str).collect(),
             Some(Binding::Last) => vec!["exit", "output", "elapsed_ms"],
             Some(_) | None => return None,
         };
@@ -367,12 +404,17 @@ impl<'a> Scope<'a> {
         }
         let cure = match nearest(attribute, known.iter().copied()) {
             Some(near) => format!("did you mean `{name}.{near}`?"),
+            None if name == "info" => {
+                format!("wait for it first: `wait_info = \"{attribute}\"`")
+            }
             None if known.is_empty() => {
                 format!("give it a value first: `set = {{ {attribute} = \"…\" }}`")
             }
             None => format!("known are {}", known.join(", ")),
         };
-        let message = if name == "vars" {
+        let message = if name == "info" {
+            format!("no step waits for `{name}.{attribute}`")
+        } else if name == "vars" {
             format!("no step sets `{name}.{attribute}`")
         } else {
             format!("there is no `{name}.{attribute}`")
@@ -433,6 +475,7 @@ impl Bindings for Planning<'_> {
             | Binding::Ext
             | Binding::Column
             | Binding::Vars
+            | Binding::Info
             | Binding::Last
             | Binding::Loop(_) => Value::UNDEFINED,
         }

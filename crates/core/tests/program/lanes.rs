@@ -11,7 +11,7 @@ use crate::{Walk, facts, ok, reply, steps, wrong};
 
 impl Walk<'_> {
     /// A reply to the `echo` or `run` of this text.
-    fn answer_to(&mut self, text: &str, outcome: Outcome) -> Progress {
+    pub(crate) fn answer_to(&mut self, text: &str, outcome: Outcome) -> Progress {
         self.answer_to_at(CTime::ZERO, text, outcome)
     }
 
@@ -22,7 +22,7 @@ impl Walk<'_> {
         self.answer_at(now, place, &reply(outcome, text))
     }
 
-    fn ok_to(&mut self, text: &str) -> Progress {
+    pub(crate) fn ok_to(&mut self, text: &str) -> Progress {
         self.answer_to(text, Outcome::Exited(0))
     }
 
@@ -267,6 +267,12 @@ pub(crate) fn shape() -> impl Strategy<Value = String> {
         Just("{ state = \"a\", echo = \"x\" }".to_owned()),
         Just("{ set = { v = 1 } }".to_owned()),
         Just("{ pipelined = true, do = [{ echo = \"p\" }, { echo = \"q\" }] }".to_owned()),
+        // Names are made unique by `named`.
+        Just(
+            "{ do = [{ name = \"@\", echo = \"g\", background = true }, { echo = \"h\" }, { await = \"@\" }] }"
+                .to_owned()
+        ),
+        Just("{ do = [{ name = \"#\", echo = \"d\", background = true }, { echo = \"e\" }] }".to_owned()),
     ];
     leaf.prop_recursive(4, 20, 3, |inner| {
         let list = prop::collection::vec(inner, 1..3).prop_map(|steps| steps.join(", "));
@@ -278,6 +284,16 @@ pub(crate) fn shape() -> impl Strategy<Value = String> {
             _ => format!("{{ first = true, parallel = {{ a = [{one}], b = [{other}] }} }}"),
         })
     })
+}
+
+/// A job of steps of such shapes, with a name of its own for each background command.
+pub(crate) fn named(shapes: &[String]) -> String {
+    let mut text = format!("[[step]]\ndo = [{}]\n", shapes.join(", "));
+    for number in 0.. {
+        let Some(_) = text.find(['@', '#']) else { break };
+        text = text.replacen('@', &format!("b{number}"), 2).replacen('#', &format!("d{number}"), 1);
+    }
+    text
 }
 
 /// What happened in each lane, in its order.
@@ -331,7 +347,7 @@ proptest! {
         picks in prop::collection::vec(any::<prop::sample::Index>(), 16),
         fails in prop::collection::vec(prop::bool::weighted(0.15), 60),
     ) {
-        let program = steps(&format!("[[step]]\ndo = [{}]\n", shapes.join(", ")));
+        let program = steps(&named(&shapes));
         let (walk, _) = wander(&program, &picks, &fails);
         prop_assert!(walk.sent.is_empty(), "{:?}", walk.log);
         check_moves(&walk.moves);
@@ -346,7 +362,8 @@ proptest! {
         picks in prop::collection::vec(any::<prop::sample::Index>(), 16),
         others in prop::collection::vec(any::<prop::sample::Index>(), 16),
     ) {
-        let text = format!("[[step]]\ndo = [{}]\n", shapes.join(", "));
+        // What nobody awaits races the end of its lane.
+        let text = named(&shapes).replace("{ name = \"d", "{ name = \"b d").replace("echo = \"d\", background = true", "echo = \"d\"");
         let program = steps(&text.replace("first = true, ", ""));
         let (one, end) = wander(&program, &picks, &[]);
         let (other, other_end) = wander(&program, &others, &[]);

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper's panic is a failed test")]
 
+mod background;
 mod broken;
 mod control;
 mod errors;
 mod grammar;
+mod infos;
 mod lanes;
 mod machine;
 mod pipelined;
@@ -131,6 +133,12 @@ impl<'p> Walk<'p> {
                 Effect::Forked { lane, lanes, .. } => {
                     let lanes: Vec<_> = lanes.iter().map(|lane| self.lane(*lane)).collect();
                     format!("{}forks {}", self.prefix(lane), lanes.join(" "))
+                }
+                Effect::Begun { lane, background } => {
+                    format!("{}begins {}", self.prefix(lane), self.lane(background))
+                }
+                Effect::Awaited { lane, background } => {
+                    format!("{}has awaited {}", self.prefix(lane), self.lane(background))
                 }
                 Effect::Merged { lane, winner } => {
                     let winner = winner.map(|winner| format!(" won by {}", self.lane(winner)));

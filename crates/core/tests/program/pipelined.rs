@@ -108,6 +108,22 @@ fn a_list_may_be_longer_than_the_steps_of_one_turn() {
 }
 
 #[test]
+fn a_list_may_cost_more_than_one_turn_allows() {
+    let program = steps(
+        "[[step]]\nfor = { k = \"range(200)\" }\npipelined = true\ndo = [{ echo = \"{{ range(20000)|map('string')|join|length }}\" }]\n",
+    );
+    let mut walk = Walk::new(&program, facts());
+    let mut progress = walk.begin();
+    assert!(walk.sent.len() < 200, "all at once: it costs too little to show anything");
+    let mut done = 0;
+    while progress == Progress::Waits {
+        progress = walk.answer(0, &ok());
+        done += 1;
+    }
+    assert_eq!((progress, done), (Progress::Done, 200));
+}
+
+#[test]
 fn bytes_in_flight_are_bounded_too() {
     let program = steps(
         "[[step]]\nset = { x = \"'x' * 50000\" }\n[[step]]\nfor = { k = \"range(90)\" }\npipelined = true\ndo = [{ echo = \"{{ vars.x }}\" }]\n",

@@ -10,7 +10,7 @@ use std::time::Duration;
 use musec_core::fleet::{Closed, Fleet, FleetOptions, Input, Output};
 use musec_core::job::{Options, parse};
 use musec_core::{Look, Seen};
-use musec_protocol::{Action, Command, CommandId, LaunchId, Outcome, Pong, WTime};
+use musec_protocol::{Action, Command, CommandId, LaunchId, Note, Outcome, Pong, WTime};
 use musec_trace::{AttemptOutcome, CTime, Event, Joined, RunStatus};
 use wire::{hello, reply};
 
@@ -32,6 +32,10 @@ pub(crate) enum Fate {
     Lie,
     /// It answers twice.
     Twice,
+    /// Its code tells an info, and what nobody understands, before its answer.
+    Tell,
+    /// Its code tells without end.
+    Flood,
     /// Its process starts and never says hello.
     NeverConnect,
     /// The launcher cannot start it.
@@ -256,6 +260,18 @@ impl World {
             }
             Fate::Exit(code) => self.answer(launch, command, command.id, Outcome::Exited(code)),
             Fate::Lie => self.answer(launch, command, CommandId(1 << 40), Outcome::Ok),
+            Fate::Tell => {
+                for text in [&b"info x\n7"[..], b"nonsense"] {
+                    self.note(launch, text);
+                }
+                self.answer(launch, command, command.id, Outcome::Exited(0));
+            }
+            Fate::Flood => {
+                let text = [&b"info x\n"[..], &[b'y'; 8000]].concat();
+                for _ in 0..3000 {
+                    self.note(launch, &text);
+                }
+            }
             Fate::Twice => {
                 self.answer(launch, command, command.id, Outcome::Ok);
                 self.answer(launch, command, command.id, Outcome::Ok);
@@ -275,6 +291,11 @@ impl World {
                 self.frozen.insert(launch);
             }
         }
+    }
+
+    fn note(&mut self, launch: LaunchId, text: &[u8]) {
+        let note = Note { received: WTime::from_ns(1), text: text.to_vec() };
+        self.at(self.now, Input::Noted { launch, t3: self.now, note });
     }
 
     /// A command that has no reply yet is answered soon, as cancelled.

@@ -59,6 +59,10 @@ pub(crate) fn encode(record: Record, out: &mut Vec<u8>) {
         | Event::LaneNamed { .. }
         | Event::Forked { .. }
         | Event::Merged { .. }
+        | Event::Begun { .. }
+        | Event::Awaited { .. }
+        | Event::Info { .. }
+        | Event::Garbled { .. }
         | Event::WaveStarted { .. }
         | Event::WaveEnded { .. }
         | Event::WaveSkipped { .. }

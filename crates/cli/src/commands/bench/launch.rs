@@ -2,9 +2,10 @@
 //! TLS, each running `/bin/true`; and the floor beside it: `/bin/true` started and awaited by this
 //! process.
 //!
-//! Two runs. In the first all workers are wanted at once: its figures are the wall time and the
-//! curve. In the second there is one worker at a time on an otherwise idle machine: its figures are
-//! those of one worker and one command. All times are read from the runs' journals.
+//! In one run all workers are wanted at once: its figures are the wall time and the curve. In
+//! others, with the floor measured before and after each, there is one worker at a time on an
+//! otherwise idle machine: their figures are those of one worker and one command. All times are
+//! read from the runs' journals.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -26,13 +27,14 @@ use crate::runs::{ReadRun, find};
 /// What is run, by workers and by the floor.
 const TRUE: &str = "/bin/true";
 
-/// Most workers of the run with one at a time, and commands of each: medians are steady, and it is
-/// over in some seconds.
-const ALONE_WORKERS_MAX: u32 = 20;
+/// Runs with one worker at a time, the most workers of each, and commands of each worker: medians
+/// are steady, and it is over in some seconds.
+const ALONE_RUNS: usize = 4;
+const ALONE_WORKERS_MAX: u32 = 5;
 const ALONE_COMMANDS: u32 = 20;
 
-/// Times that the floor is measured before the workers, and again after them.
-const FLOOR_TIMES: usize = 200;
+/// Times that the floor is measured before and after each of these runs: a machine's mood changes.
+const FLOOR_TIMES: usize = 80;
 
 /// What came of it.
 #[derive(Debug, Serialize)]
@@ -45,6 +47,7 @@ struct Figures {
     /// hello's having been read. It holds exec to hello, the making of the process and the hello's
     /// way.
     exec_to_hello_ns: u128,
+    /// The median of each run's.
     exec_to_hello_p99_ns: u128,
     /// The part of it that the worker measures: from its first own instruction to its hello.
     start_to_hello_ns: u128,
@@ -66,9 +69,11 @@ struct Figures {
 }
 
 pub(super) fn launch(args: &BenchLaunchArgs) -> Result<ExitCode, CliError> {
-    let mut floors = floor()?;
-    let alone = run(&alone_job(args.workers.min(ALONE_WORKERS_MAX)))?.0;
-    floors.extend(floor()?);
+    let (mut floors, mut alone) = (floor()?, Vec::new());
+    for _ in 0..ALONE_RUNS {
+        alone.push(run(&alone_job(args.workers.min(ALONE_WORKERS_MAX)))?.0);
+        floors.extend(floor()?);
+    }
     let (together, wall) = run(&together_job(args.workers))?;
     let missing = |what: &'static str| CliError::Bench {
         what,
@@ -77,9 +82,13 @@ pub(super) fn launch(args: &BenchLaunchArgs) -> Result<ExitCode, CliError> {
     let launches = |run: &ReadRun| {
         Launches::of(&run.trace).ok_or_else(|| missing("measuring how workers come"))
     };
-    let (one, all) = (launches(&alone)?, launches(&together)?);
-    let trips: Quantiles =
-        round_trips(&alone.trace, "run").ok_or_else(|| missing("measuring `run`"))?;
+    let ones: Vec<Launches> = alone.iter().map(launches).collect::<Result<_, _>>()?;
+    let all = launches(&together)?;
+    let of = |figure: fn(&Launches) -> u128| {
+        median(&ones.iter().map(figure).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let trips: Quantiles = round_trips(alone.iter().map(|run| &run.trace), "run")
+        .ok_or_else(|| missing("measuring `run`"))?;
     let [worker_rss_bytes, worker_peak_rss_bytes] =
         memory(&alone).ok_or_else(|| missing("measuring memory"))?;
     let floor_run_true_ns = median(&floors).unwrap_or_default();
@@ -87,9 +96,9 @@ pub(super) fn launch(args: &BenchLaunchArgs) -> Result<ExitCode, CliError> {
         schema: 1,
         workers: args.workers,
         wall_ns: nanoseconds(wall),
-        exec_to_hello_ns: one.request_to_hello.p50_ns,
-        exec_to_hello_p99_ns: one.request_to_hello.p99_ns,
-        start_to_hello_ns: one.start_to_hello.p50_ns,
+        exec_to_hello_ns: of(|run| run.request_to_hello.p50_ns),
+        exec_to_hello_p99_ns: of(|run| run.request_to_hello.p99_ns),
+        start_to_hello_ns: of(|run| run.start_to_hello.p50_ns),
         loaded_exec_to_hello_ns: all.request_to_hello.p50_ns,
         loaded_exec_to_hello_p99_ns: all.request_to_hello.p99_ns,
         worker_rss_bytes,
@@ -201,9 +210,10 @@ fn read(runs: &Path, id: &str) -> Result<ReadRun, CliError> {
 }
 
 /// Medians of what workers said of their memory: resident, and the most that was.
-fn memory(run: &ReadRun) -> Option<[u64; 2]> {
+fn memory(runs: &[ReadRun]) -> Option<[u64; 2]> {
     let figure = |name: &str| {
-        let bytes = run.trace.prints().into_iter().filter_map(|answer| {
+        let answers = runs.iter().flat_map(|run| run.trace.prints());
+        let bytes = answers.filter_map(|answer| {
             let text = String::from_utf8_lossy(&answer.text).into_owned();
             let line = text.lines().find_map(|line| line.strip_prefix(name))?;
             let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;

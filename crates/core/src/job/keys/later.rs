@@ -15,13 +15,10 @@ pub(in crate::job) static LATER: &[Later] = &[
     later("max_cost", &[Place::Job]),
     later_action("send"),
     later_action("receive"),
-    later_action("await"),
-    later_action("wait_info"),
     later_action("barrier"),
     later("to", &[Place::Step]),
     later("from", &[Place::Step]),
     later("on", &[Place::Step]),
-    later("background", &[Place::Step]),
     later("scope", &[Place::Step]),
     later("once", &[Place::Step]),
 ];

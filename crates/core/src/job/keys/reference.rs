@@ -122,6 +122,7 @@ value that does not exist fails the step.
 | each column | of items that are rows: the row's value | as `item` |
 | each name of `for` | the round's value | the loop's `do` |
 | `vars` | what `set` has set: `vars.x` | steps |
+| `info` | what code of this worker has told, for keys that a step waits for: `info.port` | steps |
 | `last` | the last reply: `last.exit`, `last.output`, `last.elapsed_ms` | steps |
 | `cores` | processors of this machine | `workers`, `at_once`, `items` |
 | `outputs_of('wave')` | the keys that a wave before this one put, sorted by bytes | `workers`, `at_once`, `items` |

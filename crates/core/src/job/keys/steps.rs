@@ -74,6 +74,20 @@ pub(super) static KEYS: &[Key] = &[
         "parallel = { a = [{ run = \"./fetch\" }], b = [{ run = \"./prepare\" }] }",
     ),
     action(
+        "await",
+        Takes::Name,
+        "Waits until a background command of this lane has ended, and fails if it has failed. One that \
+         was not begun is not waited for.",
+        "do = [{ run = \"./compress\", background = true, name = \"zip\" }, { run = \"./count\" }, { await = \"zip\" }]",
+    ),
+    action(
+        "wait_info",
+        Takes::Name,
+        "Waits until code of this worker has said `musec info KEY VALUE`; the value is then `info.KEY`. \
+         What was said since the last wait for this key is not waited for.",
+        "[job]\nworkers = 1\n\n[[step]]\nrun = \"./serve --on-start 'musec info port'\"\nbackground = true\nname = \"server\"\n\n[[step]]\nwait_info = \"port\"\ntimeout = \"10s\"\n\n[[step]]\nrun = \"./ask --port {{ info.port }}\"",
+    ),
+    action(
         "break_if",
         Takes::Expression,
         "Leaves the innermost loop if it holds.",
@@ -150,6 +164,15 @@ pub(super) static KEYS: &[Key] = &[
         "name = \"compile\"\nrun = \"make\"",
     ),
     modifier(
+        "background",
+        Takes::Boolean,
+        "false",
+        COMMANDS,
+        "The worker begins the command, and its lane goes on at once. It needs a `name`. It ends with \
+         its lane, unless it is awaited before; one of `setup` ends with the worker.",
+        "[job]\nworkers = 1\n\n[[step]]\nrun = \"./serve\"\nbackground = true\nname = \"server\"\n\n[[step]]\nrun = \"./ask\"",
+    ),
+    modifier(
         "first",
         Takes::Boolean,
         "false",
@@ -171,7 +194,7 @@ pub(super) static KEYS: &[Key] = &[
         "timeout",
         Takes::Duration,
         "none",
-        &["run", "get", "put", "echo", "sleep", "print", "do", "parallel"],
+        &["run", "get", "put", "echo", "sleep", "print", "do", "parallel", "await", "wait_info"],
         "The time of all that the step holds, loops and all.",
         "run = \"make\"\ntimeout = \"90s\"",
     ),
