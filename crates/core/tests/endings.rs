@@ -23,8 +23,9 @@ use proptest::prelude::*;
 use wire::{hello, reply};
 
 /// Jobs with everything that waits: queues, waves after waves, items that come one by one, branches
-/// for failures, limits of steps and attempts, and none at all, pipelined lists, lanes and races.
-const JOBS: [&str; 5] = [
+/// for failures, limits of steps and attempts, and none at all, pipelined lists, lanes, races and
+/// commands in the background.
+const JOBS: [&str; 6] = [
     "[job]\nworkers = 3\nconnect_timeout = \"10s\"\n[[step]]\nrun = \"true\"\n\
      [[step]]\nsleep = \"1h\"\n",
     "[job]\nworkers = 4\nat_once = 2\nconnect_timeout = \"10s\"\nitems = { range = \"7\" }\n\
@@ -44,6 +45,11 @@ const JOBS: [&str; 5] = [
      on_error = [{ run = \"mend\" }]\n\
      [[step]]\nparallel = { a = [{ run = \"l\" }, { run = \"m\" }], b = [{ sleep = \"1h\" }] }\n\
      [[step]]\nparallel = { a = [{ run = \"x\" }], b = [{ run = \"y\" }] }\nfirst = true\n",
+    "[job]\nworkers = 2\nconnect_timeout = \"10s\"\n\
+     [[step]]\nname = \"bg\"\nbackground = true\nrun = \"a\"\n\
+     [[step]]\nname = \"left\"\nbackground = true\nsleep = \"1h\"\n\
+     [[step]]\nrun = \"b\"\n[[step]]\nawait = \"bg\"\ntimeout = \"9s\"\n\
+     on_error = [{ run = \"mend\" }]\n",
 ];
 
 /// The longest that one attempt can last when nothing is heard of it: it never connects, or stands
