@@ -113,11 +113,17 @@ impl Connection {
 
     /// Sends bytes, as far as the socket takes them now.
     pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), ConnectionError> {
+        self.encrypt(bytes)?;
+        self.flush()
+    }
+
+    /// Takes bytes that are to be sent with the next [`Self::flush`].
+    pub(crate) fn encrypt(&self, bytes: &[u8]) -> Result<(), ConnectionError> {
         let written = self.tls.borrow_mut().writer().write(bytes)?;
         if written < bytes.len() {
             return Err(ConnectionError::NotReading);
         }
-        self.flush()
+        Ok(())
     }
 
     /// Ends the connection after what was sent: the peer is told, the task ends.
@@ -139,7 +145,7 @@ impl Connection {
     }
 
     /// Gives the socket what it takes now; the task is woken for the rest.
-    fn flush(&self) -> Result<(), ConnectionError> {
+    pub(crate) fn flush(&self) -> Result<(), ConnectionError> {
         let mut tls = self.tls.borrow_mut();
         while tls.wants_write() {
             match tls.write_tls(&mut Socket { socket: &self.socket, is_drained: false }) {

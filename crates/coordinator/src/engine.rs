@@ -36,6 +36,9 @@ const TURN_MAX: Duration = Journal::FLUSH_EVERY;
 /// [`limits::HEARTBEAT`].
 const PING_EVERY: Duration = limits::HEARTBEAT.saturating_sub(TURN_MAX);
 
+/// Workers whose bytes are gathered before they are handed to the sockets.
+const UNSENT_MAX: usize = 64;
+
 const PING_EVERY_NS: u64 = 950_000_000;
 const _: () = assert!(PING_EVERY.as_nanos() == PING_EVERY_NS as u128);
 
@@ -61,6 +64,8 @@ pub(crate) struct Engine {
     pub(crate) listings: mpsc::UnboundedSender<Input>,
     pub(crate) peers: Peers,
     pub(crate) batch: Batch,
+    /// Whose encrypted bytes are still to be handed to their sockets.
+    pub(crate) unsent: Vec<LaunchId>,
     pub(crate) pending: VecDeque<Input>,
     /// Whose heartbeat is due when, in this order.
     pub(crate) pings: VecDeque<(CTime, LaunchId)>,
@@ -100,6 +105,7 @@ impl Engine {
         if self.recorder.is_sample_due(now) {
             self.recorder.sample(now, self.peers.traffic());
         }
+        self.flush();
         let due = self.recorder.tick(now).min(now.after(TURN_MAX));
         let due = self.fleet.next_deadline().map_or(due, |deadline| deadline.min(due));
         self.asleep_until = due;
@@ -253,6 +259,7 @@ impl Engine {
             Output::Send(launch, command) => self.send_command(launch, *command),
             Output::Hangup(launch) => {
                 self.send_batch();
+                self.flush();
                 self.forget(launch);
             }
             Output::Stop(launch) => self.launcher.stop(launch),
@@ -308,14 +315,29 @@ impl Engine {
         Some(t0)
     }
 
-    /// Sends what was gathered for one worker.
+    /// Encrypts what was gathered for one worker; it leaves with [`Self::flush`].
     fn send_batch(&mut self) {
         let Some(launch) = self.batch.launch() else { return };
         let connection = self.peers.known(launch).and_then(|peer| peer.connection.as_ref());
-        let sent = connection.map_or(Ok(()), |connection| self.batch.send(connection));
+        let sent = connection.map_or(Ok(()), |connection| self.batch.encrypt(connection));
         self.batch.clear();
-        if let Err(error) = sent {
-            self.broken_off(launch, &error);
+        match sent {
+            Ok(()) => self.unsent.push(launch),
+            Err(error) => self.broken_off(launch, &error),
+        }
+        if self.unsent.len() >= UNSENT_MAX {
+            self.flush();
+        }
+    }
+
+    /// Hands all that is encrypted to the sockets: many in a row, for the kernel's code and ours
+    /// drive each other out of the processor's caches.
+    fn flush(&mut self) {
+        for launch in std::mem::take(&mut self.unsent) {
+            let connection = self.peers.known(launch).and_then(|peer| peer.connection.as_ref());
+            if let Some(Err(error)) = connection.map(|connection| connection.flush()) {
+                self.broken_off(launch, &error);
+            }
         }
     }
 

@@ -277,6 +277,7 @@ impl Run {
             pings: VecDeque::new(),
             asleep_until: CTime::ZERO,
             batch: Batch::default(),
+            unsent: Vec::new(),
             finished: None,
             record_failure: None,
         };
@@ -285,8 +286,11 @@ impl Run {
         let engine = SharedEngine::new(engine);
         let accepting = accept_all(listener, config, clock, engine.clone(), self.strangers);
         let accepting = tokio::task::spawn_local(accepting);
+        let flushing = engine.clone();
+        let flushing = tokio::task::spawn_local(async move { flushing.flush_all().await });
         let status = engine.run(sources).await;
         accepting.abort();
+        flushing.abort();
         let status = status?;
         if status == RunStatus::Interrupted {
             return Ok(Finished { status, results: Results::default() });

@@ -119,11 +119,11 @@ impl Batch {
         end_frame(&mut self.frames, start)
     }
 
-    pub(super) fn send(&self, connection: &Connection) -> Result<(), ConnectionError> {
+    pub(super) fn encrypt(&self, connection: &Connection) -> Result<(), ConnectionError> {
         if self.frames.is_empty() {
             return Ok(());
         }
-        connection.send(&self.frames)
+        connection.encrypt(&self.frames)
     }
 
     pub(super) fn clear(&mut self) {

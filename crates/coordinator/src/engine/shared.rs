@@ -21,11 +21,17 @@ struct Shared {
     engine: RefCell<Option<Engine>>,
     /// Told when the loop sleeps for longer than it may.
     rouse: Notify,
+    /// Told when there are bytes for sockets.
+    flush: Notify,
 }
 
 impl SharedEngine {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self(Rc::new(Shared { engine: RefCell::new(Some(engine)), rouse: Notify::new() }))
+        Self(Rc::new(Shared {
+            engine: RefCell::new(Some(engine)),
+            rouse: Notify::new(),
+            flush: Notify::new(),
+        }))
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> Option<R> {
@@ -35,7 +41,22 @@ impl SharedEngine {
         if engine.must_rouse() {
             self.0.rouse.notify_one();
         }
+        if !engine.unsent.is_empty() {
+            self.0.flush.notify_one();
+        }
         Some(done)
+    }
+
+    /// Hands bytes to sockets when those that were ready have been heard. For as long as it is
+    /// polled.
+    pub(crate) async fn flush_all(&self) {
+        loop {
+            self.0.flush.notified().await;
+            self.with(|engine| {
+                engine.flush();
+                engine.perform();
+            });
+        }
     }
 
     /// A stranger was refused, for this reason.
