@@ -36,7 +36,7 @@ fn a_worker_that_never_reads_is_lost_by_name_in_seconds() {
 fn workers_that_never_connect_fail_alone_after_their_time() {
     let stage = Stage::with_steps(3, "connect_timeout = \"3s\"\n");
     let (over, ()) = stage.under(|stage, _| stand_ins_are_stopped(stage));
-    over.assert_rogues_failed("it did not connect within 3s");
+    over.assert_rogues_failed("it never connected within 3s");
     assert_eq!(over.report["workers"]["never_connected"], 3, "{}", over.report["workers"]);
 }
 
