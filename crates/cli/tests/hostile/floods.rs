@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use musec_protocol::note::Told;
 use musec_protocol::{
-    FromWorker, Object, Outcome, Phase, PhaseKind, Reply, Stall, Tail, WTime, limits,
+    FromWorker, Note, Object, Outcome, Phase, PhaseKind, Reply, Stall, Tail, WTime, limits,
 };
 
 use crate::peer::{Peer, frame, pong, reply};
@@ -56,6 +57,31 @@ fn a_flood_of_answers_to_heartbeats_fails_its_worker_by_name() {
 #[test]
 fn a_flood_of_answers_fails_its_worker_by_name() {
     rogues_that_repeat(&crate::peer::answer(musec_protocol::CommandId(9)), "which was not awaited");
+}
+
+#[test]
+fn a_flood_of_short_infos_fails_its_worker_by_name() {
+    rogues_that_repeat(&info(b"v"), "its code told more than 16777216 bytes of infos");
+}
+
+#[test]
+fn a_flood_of_long_infos_fails_its_worker_by_name() {
+    let longest = vec![b'v'; limits::NOTE_BYTES_MAX - b"info k\n".len()];
+    rogues_that_repeat(&info(&longest), "its code told more than 16777216 bytes of infos");
+}
+
+#[test]
+fn a_flood_of_notes_that_mean_nothing_fails_its_worker_by_name() {
+    let garbled = Note { received: WTime::from_ns(1), text: b"garbled".to_vec() };
+    rogues_that_repeat(
+        &FromWorker::Note(garbled),
+        "its code told more than 16777216 bytes of infos",
+    );
+}
+
+fn info(value: &[u8]) -> FromWorker {
+    let text = Told::Info { key: "k".into(), value: value.to_vec() }.to_bytes();
+    FromWorker::Note(Note { received: WTime::from_ns(1), text: text.expect("an info") })
 }
 
 #[test]
