@@ -1,7 +1,8 @@
 //! Between the messages and their generated types: every check that a peer's values need.
 
 use crate::limits::{
-    ERROR_TEXT_BYTES_MAX, FACTS_MAX, OBJECTS_MAX, OUTPUT_TAIL_BYTES_MAX, PHASES_MAX,
+    ERROR_TEXT_BYTES_MAX, FACTS_MAX, OBJECT_TEXT_BYTES_MAX, OBJECTS_MAX, OUTPUT_TAIL_BYTES_MAX,
+    PHASES_MAX,
 };
 use crate::{
     AttemptNo, ClockKind, CommandId, ErrorKind, FromWorker, Hello, Note, Object, Outcome, Phase,
@@ -235,7 +236,11 @@ impl TryFrom<wire::Reply> for Reply {
             stdout: tail_from_wire(reply.stdout)?,
             stderr: tail_from_wire(reply.stderr)?,
             bytes: reply.bytes,
-            objects: reply.objects.into_iter().map(Into::into).collect(),
+            objects: reply
+                .objects
+                .into_iter()
+                .map(Object::try_from)
+                .collect::<Result<Vec<_>, _>>()?,
         })
     }
 }
@@ -378,9 +383,15 @@ impl From<&Object> for wire::Object {
     }
 }
 
-impl From<wire::Object> for Object {
-    fn from(object: wire::Object) -> Self {
-        Self {
+impl TryFrom<wire::Object> for Object {
+    type Error = ProtocolError;
+
+    fn try_from(object: wire::Object) -> Result<Self, ProtocolError> {
+        let texts = [&object.key, &object.etag, &object.version];
+        if texts.iter().any(|text| text.len() > OBJECT_TEXT_BYTES_MAX) {
+            return Err(malformed("reply", "an object's name above the limit"));
+        }
+        Ok(Self {
             key: object.key,
             etag: object.etag,
             version: object.version,
@@ -389,6 +400,6 @@ impl From<wire::Object> for Object {
             first_byte: WTime::from_ns(object.first_byte_ns),
             last_byte: WTime::from_ns(object.last_byte_ns),
             done: WTime::from_ns(object.done_ns),
-        }
+        })
     }
 }

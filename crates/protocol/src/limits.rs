@@ -46,6 +46,10 @@ pub const SILENCE_MAX: Duration = Duration::from_secs(9);
 /// Phases of one reply; more come only from a peer at fault.
 pub const PHASES_MAX: usize = 4096;
 
+/// Longest text of an object in a reply (key, etag or version), in bytes: the longest path of a
+/// file, each of its bytes written as three characters, and room to spare.
+pub const OBJECT_TEXT_BYTES_MAX: usize = 16 << 10;
+
 /// Objects of one reply.
 pub const OBJECTS_MAX: usize = 65_536;
 

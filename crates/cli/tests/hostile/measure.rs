@@ -16,15 +16,15 @@ use crate::support::number;
 
 /// How far percentiles under attack may lie above those of the quiet half of the same run: by a
 /// factor, and so many nanoseconds more. The machine may have two cores, with the attacker, the
-/// coordinator, the workers and others on them: scheduling alone moves medians by milliseconds and,
+/// coordinator, the workers and others on them: scheduling alone moves medians by 10 ms or two and,
 /// rarely, a single command by a good part of a second. Attacks that get through move all of them,
 /// by seconds or for ever.
 const BOUNDS: [(usize, u64, u64); 3] =
-    [(50, 3, 10_000_000), (90, 3, 60_000_000), (99, 3, 1_000_000_000)];
+    [(50, 3, 25_000_000), (90, 3, 100_000_000), (99, 3, 2_000_000_000)];
 
 /// Bounds of the loop's lag, 99th percentile of the median second and of the worst, in nanoseconds:
 /// a second in which the machine itself stood still says nothing of the attack.
-const LAG_P99_NS_MAX: [u64; 2] = [60_000_000, 1_000_000_000];
+const LAG_P99_NS_MAX: [u64; 2] = [250_000_000, 2_000_000_000];
 
 /// Sorted, in nanoseconds.
 struct Figures(Vec<u64>);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use musec_protocol::{Action, LaunchId, Outcome, Reply, Tail, Welcome, limits};
-use musec_trace::{AttemptOutcome, CTime, Event, Failure, Timer, WaitReason};
+use musec_trace::{AttemptOutcome, CTime, EndCause, Event, Failure, Timer, WaitReason};
 
 use super::attempt::{AttemptState, Outstanding, Purpose};
 use super::io::Output;
@@ -110,11 +110,13 @@ impl Fleet {
             AttemptState::Quitting { .. } => true,
             AttemptState::Requested | AttemptState::Vanished { .. } | AttemptState::Ended => return,
         };
-        let overtaken = attempt.overtaken_by(reply.id);
-        let awaited = attempt.outstanding.remove(reply.id);
-        let (Some(command), None) = (awaited, overtaken) else {
-            self.answered_wrongly(now, launch, reply.id, overtaken);
-            return;
+        let command = match attempt.take_answered(&reply) {
+            Ok(command) => command,
+            Err(error) => {
+                let outcome = AttemptOutcome::Failed;
+                self.give_up(now, launch, EndCause::Protocol, outcome, error);
+                return;
+            }
         };
         if quitting {
             self.keep_reply(now, launch, t3, reply, false);
