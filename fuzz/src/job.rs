@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use musec_core::job::{Options, parse};
 use musec_core::{Advance, Effect, Facts, Look, Machine, Program, Progress, Seen, WaveId};
 use musec_protocol::{AttemptNo, CommandId, Outcome, Reply, Tail, WTime};
-use musec_trace::CTime;
+use musec_trace::{CTime, WaitReason};
 
 /// Commands after which a machine is left: programs may be endless.
 const COMMANDS_MAX: usize = 40;
@@ -67,6 +67,7 @@ fn check_program(program: &Program) {
 /// enough of them. One that waits has something to wait for.
 fn walk(program: &Program, machine: &mut Machine, wave: WaveId) {
     let (mut effects, mut sent) = (Vec::new(), VecDeque::new());
+    let mut told = TOLD.into_iter();
     let mut progress = machine.advance(program, CTime::ZERO, Advance::Start, &mut effects);
     for n in 0..COMMANDS_MAX {
         for effect in effects.drain(..) {
@@ -87,11 +88,25 @@ fn walk(program: &Program, machine: &mut Machine, wave: WaveId) {
                 now = now.max(deadline);
                 machine.advance(program, now, Advance::Time, &mut effects)
             }
-            (None, None) => panic!("a machine that waits for nothing"),
+            (None, None) => match told.next() {
+                Some((key, value)) if waits_for_info(machine) => {
+                    machine.advance(program, now, Advance::Told(key, value), &mut effects)
+                }
+                // Nobody tells what it waits for.
+                None if waits_for_info(machine) => break,
+                Some(_) | None => panic!("a machine that waits for nothing"),
+            },
         };
     }
     machine.stop(&mut effects);
     assert_eq!(machine.state(), None, "a machine that has ended is in no state");
+}
+
+/// What user code tells machines that wait for it.
+const TOLD: [(&str, &[u8]); 3] = [("port", b"4000"), ("other", b"\xff"), ("port", b"")];
+
+fn waits_for_info(machine: &Machine) -> bool {
+    machine.wait_reason() == Some(WaitReason::Info)
 }
 
 /// One of the ways in which commands end, in turn.

@@ -108,6 +108,7 @@ fn every_kind_of_message_is_among_the_seeds_of_frames() {
         "Hello",
         "Pong",
         "Stall",
+        "Note",
         "Ok",
         "Exited",
         "Signalled",

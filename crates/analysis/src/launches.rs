@@ -75,15 +75,19 @@ impl Launches {
 }
 
 /// From sending a command to having read its reply (t3 − t0, C), for all commands of this name that
-/// went well, of all these runs; `None` if there are none.
+/// went well, of all these runs: either those that a lane waits for, or background ones. `None` if
+/// there are none.
 #[must_use]
 pub fn round_trips<'a>(
     traces: impl IntoIterator<Item = &'a Trace>,
     name: &str,
+    is_background: bool,
 ) -> Option<Quantiles> {
     let attempts = traces.into_iter().flat_map(|trace| trace.attempts().values());
     let commands = attempts.flat_map(|attempt| attempt.commands.values());
-    let trips = commands.filter(|command| command.name() == name).filter_map(|command| {
+    let named = commands
+        .filter(|command| command.name() == name && command.is_background() == is_background);
+    let trips = named.filter_map(|command| {
         let reply = command.reply.as_ref().filter(|reply| reply.outcome.is_success())?;
         Some(u128::from(reply.t3.since(command.t0?)))
     });

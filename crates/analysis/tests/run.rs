@@ -442,7 +442,8 @@ fn how_workers_came_is_told_by_growing_shares_and_strangers_to_hello_are_left_ou
     assert_eq!((half.requested_ns, half.hello_ns, half.ended_ns), (0, 15 * MS, 45 * MS));
     let all = launches.curve.last().expect("all");
     assert_eq!((all.requested_ns, all.hello_ns, all.ended_ns), (MS, 25 * MS, 46 * MS));
-    let trips = musec_analysis::round_trips([&trace], "run").expect("commands");
+    let trips = musec_analysis::round_trips([&trace], "run", false).expect("commands");
     assert_eq!((trips.count, trips.p50_ns), (2, u128::from(3 * MS)));
-    assert!(musec_analysis::round_trips([&trace], "put").is_none());
+    assert!(musec_analysis::round_trips([&trace], "put", false).is_none());
+    assert!(musec_analysis::round_trips([&trace], "run", true).is_none(), "all were waited for");
 }

@@ -169,6 +169,12 @@ fn workers(measured: &Measured) -> Result<Vec<Row>, String> {
             of("floor_run_true_ns")?,
             200,
         ),
+        against(
+            &about("… in the background", "75 ms", Unit::Ms, "≤ 2 × floor"),
+            of("background_run_true_ns")?,
+            of("floor_run_true_ns")?,
+            200,
+        ),
         below(
             &about(
                 "recording an event",

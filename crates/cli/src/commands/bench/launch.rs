@@ -60,6 +60,8 @@ struct Figures {
     /// One worker at a time: from sending `run` of `/bin/true` to having read its reply.
     run_true_ns: u128,
     run_true_p99_ns: u128,
+    /// The same of `run` in the background.
+    background_run_true_ns: u128,
     /// `/bin/true` started by posix_spawn and awaited by this process.
     floor_run_true_ns: u64,
     /// `run_true_ns / floor_run_true_ns`, in thousandths.
@@ -87,8 +89,11 @@ pub(super) fn launch(args: &BenchLaunchArgs) -> Result<ExitCode, CliError> {
     let of = |figure: fn(&Launches) -> u128| {
         median(&ones.iter().map(figure).collect::<Vec<_>>()).unwrap_or_default()
     };
-    let trips: Quantiles = round_trips(alone.iter().map(|run| &run.trace), "run")
-        .ok_or_else(|| missing("measuring `run`"))?;
+    let trips = |is_background| -> Result<Quantiles, CliError> {
+        let traces = alone.iter().map(|run| &run.trace);
+        round_trips(traces, "run", is_background).ok_or_else(|| missing("measuring `run`"))
+    };
+    let (trips, background) = (trips(false)?, trips(true)?);
     let [worker_rss_bytes, worker_peak_rss_bytes] =
         memory(&alone).ok_or_else(|| missing("measuring memory"))?;
     let floor_run_true_ns = median(&floors).unwrap_or_default();
@@ -105,6 +110,7 @@ pub(super) fn launch(args: &BenchLaunchArgs) -> Result<ExitCode, CliError> {
         worker_peak_rss_bytes,
         run_true_ns: trips.p50_ns,
         run_true_p99_ns: trips.p99_ns,
+        background_run_true_ns: background.p50_ns,
         floor_run_true_ns,
         ratio_thousandths: trips.p50_ns * 1000 / u128::from(floor_run_true_ns.max(1)),
         curve: all.curve,
@@ -125,6 +131,7 @@ fn in_words(figures: &Figures) -> String {
          \x20   exec to hello             {:>10}  (p99 {})\n\
          \x20     of which the worker's   {:>10}\n\
          \x20   run {TRUE}             {:>10}  (p99 {})\n\
+         \x20     in the background       {:>10}\n\
          \x20   floor: spawn and wait     {:>10}\n\
          \x20   ratio                     {:>7}.{:02}\n\
          \x20 memory of a worker          {:>10}  (at most {})\n\
@@ -137,6 +144,7 @@ fn in_words(figures: &Figures) -> String {
         format_ns(figures.start_to_hello_ns),
         format_ns(figures.run_true_ns),
         format_ns(figures.run_true_p99_ns),
+        format_ns(figures.background_run_true_ns),
         format_ns(figures.floor_run_true_ns.into()),
         figures.ratio_thousandths / 1000,
         figures.ratio_thousandths % 1000 / 10,
@@ -163,6 +171,8 @@ fn alone_job(workers: u32) -> String {
     format!(
         "[job]\nname = \"alone\"\nworkers = {workers}\nat_once = 1\n\
          [[step]]\nfor = {{ k = \"range({ALONE_COMMANDS})\" }}\ndo = [{{ run = [\"{TRUE}\"] }}]\n\
+         [[step]]\nfor = {{ k = \"range({ALONE_COMMANDS})\" }}\n\
+         do = [{{ run = [\"{TRUE}\"], background = true, name = \"true\" }}, {{ await = \"true\" }}]\n\
          [[step]]\nrun = \"grep -E 'VmRSS|VmHWM' /proc/$PPID/status > memory\"\n\
          [[step]]\nprint = \"memory\"\n"
     )
