@@ -249,6 +249,38 @@ as = "port.{{ index }}"
 }
 
 #[test]
+fn workers_meet_at_a_barrier_and_their_waiting_is_accounted_as_such() {
+    let place = Place::new(
+        r#"
+[job]
+workers = 4
+[[step]]
+state = "work"
+run = "if [ $MUSEC_WORKER = 2 ]; then sleep 0.5; fi"
+[[step]]
+state = "meet"
+barrier = "met"
+[[step]]
+state = "after"
+echo = "on"
+"#,
+    );
+    let output = place.run(&["run", "job.toml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_conserved(&report);
+    for worker in [0, 1, 3] {
+        let shown = place.show(worker);
+        let waits = &shown["attempts"][0]["waits"];
+        assert_eq!(waits[0]["reason"], "barrier", "{waits}");
+    }
+    let late = number(&place.show(2)["attempts"][0]["categories"]["wait"]);
+    let early = number(&place.show(0)["attempts"][0]["categories"]["wait"]);
+    assert!(late < early, "{late} of the one that was late, {early} of another");
+    place.assert_nothing_left(LIMIT);
+}
+
+#[test]
 fn files_inputs_items_store_and_results_work_together() {
     let place = Place::new(
         r#"

@@ -109,6 +109,21 @@ echo = "{{ info.x }}"
 wait_info = "x"
 "#;
 
+const BARRIERS: &str = r#"
+[job]
+workers = 5
+timeout = "1h"
+[[step]]
+run = "true"
+[[step]]
+for = { k = "range(3)" }
+do = [{ barrier = "round" }, { run = "true", on_error = [{ echo = "mend" }] }]
+[[step]]
+barrier = "brief"
+timeout = "2s"
+on_error = [{ echo = "alone" }]
+"#;
+
 fn ended(records: &[Event]) -> Vec<(u64, AttemptOutcome)> {
     let ends = records.iter().filter_map(|event| match event {
         Event::Ended { launch, outcome, .. } => Some((launch.0, *outcome)),
@@ -313,7 +328,7 @@ fn fates(launch: u64, command: u64) -> Fate {
         5 => Fate::Refuse,
         6 => Fate::Freeze,
         7 => Fate::Twice,
-        8 | 9 | 10 => Fate::Tell,
+        8..=10 => Fate::Tell,
         _ => Fate::Live,
     }
 }
@@ -324,7 +339,7 @@ proptest! {
     #[test]
     fn whatever_happens_every_run_ends_and_every_attempt_ends_once(
         seed in any::<u64>(),
-        job in prop::sample::select(vec![ONE, QUEUE, WAVES, LISTS, LANES, INFOS]),
+        job in prop::sample::select(vec![ONE, QUEUE, WAVES, LISTS, LANES, INFOS, BARRIERS]),
         cancel in prop::collection::vec(0u64..20_000, 0..3),
         wild in any::<bool>(),
     ) {
@@ -462,6 +477,84 @@ fn a_worker_whose_code_floods_infos_fails_alone_and_by_name() {
     assert_eq!(world.ends(AttemptOutcome::Done), 2);
     let told = world.records.iter().filter(|event| matches!(event, Event::Info { .. })).count();
     assert!(told < 2200, "{told}");
+}
+
+#[test]
+fn a_barrier_waits_for_the_one_that_is_late_and_names_it() {
+    let mut options = WorldOptions::calm(61);
+    options.fate = |launch, command| match (launch, command) {
+        (217, 0) => Fate::Late,
+        _ => Fate::Live,
+    };
+    let job = "[job]\nworkers = 300\n[[step]]\nrun = \"true\"\n[[step]]\nbarrier = \"all\"\n[[step]]\necho = \"on\"\n";
+    let mut world = World::new(job, options);
+    assert_eq!(world.run(), RunStatus::Done);
+    let released: Vec<_> = world
+        .records
+        .iter()
+        .filter_map(|event| match event {
+            Event::Released { barrier, workers, last, .. } => {
+                Some((barrier.as_str(), *workers, last.0))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(released, [("all", 300, 217)], "299 waited for the one");
+    let count = |is: fn(&Event) -> bool| world.records.iter().filter(|event| is(event)).count();
+    assert_eq!(count(|event| matches!(event, Event::Arrived { .. })), 300);
+    let waits = count(|event| matches!(event, Event::Waiting { reason: WaitReason::Barrier, .. }));
+    assert_eq!(waits, 300, "the last one as well, for no time");
+}
+
+#[test]
+fn who_dies_or_fails_on_the_way_to_a_barrier_is_not_waited_for() {
+    for fate in [Fate::Die, Fate::Exit(1), Fate::NeverConnect, Fate::Refuse, Fate::Twice] {
+        let options = WorldOptions {
+            fate: match fate {
+                Fate::Die => |launch, _| if launch == 3 { Fate::Die } else { Fate::Live },
+                Fate::Exit(_) => |launch, _| if launch == 3 { Fate::Exit(1) } else { Fate::Live },
+                Fate::NeverConnect => {
+                    |launch, _| if launch == 3 { Fate::NeverConnect } else { Fate::Live }
+                }
+                Fate::Refuse => |launch, _| if launch == 3 { Fate::Refuse } else { Fate::Live },
+                _ => |launch, _| if launch == 3 { Fate::Twice } else { Fate::Live },
+            },
+            ..WorldOptions::calm(62)
+        };
+        let mut world = World::new(BARRIERS, options);
+        assert_eq!(world.run(), RunStatus::Failed, "{fate:?}");
+        assert_eq!(world.ends(AttemptOutcome::Done), 4, "{fate:?}");
+        let released = world.records.iter().filter(|e| matches!(e, Event::Released { .. })).count();
+        assert_eq!(released, 4, "{fate:?}");
+    }
+}
+
+#[test]
+fn a_wave_whose_barriers_cannot_be_complete_is_skipped_in_words() {
+    let job = "[job]\nitems = { range = 5 }\nat_once = 2\n[[step]]\nbarrier = \"b\"\n";
+    let mut world = World::new(job, WorldOptions::calm(63));
+    assert_eq!(world.run(), RunStatus::Failed);
+    let reason = world.records.iter().find_map(|event| match event {
+        Event::WaveSkipped { reason, .. } => Some(reason.as_str()),
+        _ => None,
+    });
+    let expected = "its barriers need all 5 workers alive together, and `at_once` is 2";
+    assert_eq!(reason, Some(expected));
+}
+
+#[test]
+fn workers_of_a_queue_meet_until_there_are_no_more_items() {
+    for items in [1, 2, 3, 7] {
+        let job = format!(
+            "[job]\nworkers = 3\nitems = {{ range = {items} }}\n[[step]]\nrun = \"true\"\n[[step]]\nbarrier = \"b\"\n[[step]]\necho = \"x\"\n"
+        );
+        let mut options = WorldOptions::calm(64);
+        options.starting_max = Some(1);
+        let mut world = World::new(&job, options);
+        assert_eq!(world.run(), RunStatus::Done, "{items}");
+        let arrived = world.records.iter().filter(|e| matches!(e, Event::Arrived { .. })).count();
+        assert_eq!(arrived, items, "each item once");
+    }
 }
 
 #[test]

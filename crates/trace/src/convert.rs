@@ -127,6 +127,12 @@ impl From<Event> for wire::record::Event {
             Event::Awaited { launch, lane, background } => {
                 Self::Awaited(wire::Awaited { launch: launch.0, lane, background })
             }
+            Event::Arrived { launch, lane, barrier } => {
+                Self::Arrived(wire::Arrived { launch: launch.0, lane, barrier })
+            }
+            Event::Released { wave, barrier, workers, last } => {
+                Self::Released(wire::Released { wave: wave.0, barrier, workers, last: last.0 })
+            }
             Event::Info { launch, t3, received, key, value } => Self::Info(wire::Info {
                 launch: launch.0,
                 t3_ns: t3.ns,
@@ -322,6 +328,17 @@ impl TryFrom<wire::record::Event> for Event {
                 launch: LaunchId(awaited.launch),
                 lane: awaited.lane,
                 background: awaited.background,
+            },
+            Wire::Arrived(arrived) => Self::Arrived {
+                launch: LaunchId(arrived.launch),
+                lane: arrived.lane,
+                barrier: arrived.barrier,
+            },
+            Wire::Released(released) => Self::Released {
+                wave: WaveId(released.wave),
+                barrier: released.barrier,
+                workers: released.workers,
+                last: LaunchId(released.last),
             },
             Wire::Info(info) => Self::Info {
                 launch: LaunchId(info.launch),

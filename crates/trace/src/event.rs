@@ -135,6 +135,26 @@ pub enum Event {
         /// Why.
         cause: Cause,
     },
+    /// A worker is at a barrier.
+    Arrived {
+        /// Whose.
+        launch: LaunchId,
+        /// Path of the lane that waits.
+        lane: Vec<u32>,
+        /// The barrier's name.
+        barrier: String,
+    },
+    /// All workers of a wave that a barrier waited for are there, and go on.
+    Released {
+        /// The wave.
+        wave: WaveId,
+        /// The barrier's name.
+        barrier: String,
+        /// How many go on.
+        workers: u32,
+        /// For whom they waited: the last that came, or that ended without coming.
+        last: LaunchId,
+    },
     /// A lane began others, and waits for them.
     Forked {
         /// Whose.

@@ -109,6 +109,8 @@ fn samples() -> Vec<Record> {
             value: b"\xff".to_vec(),
         },
         Event::Garbled { launch, t3: CTime::from_ns(7), received: w(3), why: "no key".into() },
+        Event::Arrived { launch, lane: vec![1], barrier: "b".into() },
+        Event::Released { wave: WaveId(1), barrier: "b".into(), workers: 300, last: launch },
         Event::Begun { launch, lane: vec![1], background: 2 },
         Event::Awaited { launch, lane: vec![1], background: 2 },
         Event::TimerFired { timer: Timer::Connect, launch: None },

@@ -42,7 +42,7 @@ impl Trace {
                 self.ended.get_or_insert((at, *status));
             }
             // What the program says, not the run.
-            Event::LaneNamed { .. } => {}
+            Event::LaneNamed { .. } | Event::Released { .. } => {}
             // Inputs of decisions; what follows from them is told by other records.
             Event::Listed { .. }
             | Event::Read { .. }
@@ -72,6 +72,7 @@ impl Trace {
             | Event::Frozen { launch, .. }
             | Event::Forked { launch, .. }
             | Event::Merged { launch, .. }
+            | Event::Arrived { launch, .. }
             | Event::Info { launch, .. }
             | Event::Garbled { launch, .. }
             | Event::Begun { launch, .. }
@@ -249,15 +250,17 @@ impl Attempt {
             Event::Info { t3, .. } | Event::Garbled { t3, .. } => {
                 self.last_sign = self.last_sign.max(*t3);
             }
-            // When lanes begin and end is told by their transitions.
-            Event::Forked { .. }
+            // These say more than one thing, or are of the run: see `Trace::apply`. When lanes begin
+            // and end is told by their transitions.
+            Event::RunStarted(_)
+            | Event::Forked { .. }
+            | Event::Arrived { .. }
             | Event::Merged { .. }
             | Event::Begun { .. }
-            | Event::Awaited { .. } => {}
-            // These say more than one thing, or are of the run: see `Trace::apply`.
-            Event::RunStarted(_)
+            | Event::Awaited { .. }
             | Event::StateNamed { .. }
             | Event::LaneNamed { .. }
+            | Event::Released { .. }
             | Event::WaveStarted { .. }
             | Event::WaveEnded { .. }
             | Event::WaveSkipped { .. }

@@ -30,6 +30,8 @@ pub(super) struct Attempt {
     pub(super) item_commands: u64,
     /// What was sent and has no reply yet.
     pub(super) outstanding: OutstandingCommands,
+    /// Whether no barrier waits for it any more.
+    pub(super) is_beyond_barriers: bool,
     /// The number of its next command when it was last recorded as waiting.
     pub(super) waits_since_command: Option<u64>,
     /// Bytes that its user code has told so far.
@@ -136,6 +138,7 @@ impl Attempt {
             next_command: 0,
             item_commands: 0,
             outstanding: OutstandingCommands::new(),
+            is_beyond_barriers: false,
             waits_since_command: None,
             told_bytes: 0,
             machine_due: None,
@@ -403,6 +406,7 @@ impl Fleet {
 
     pub(super) fn start_quitting(&mut self, launch: LaunchId, due: CTime, outcome: AttemptOutcome) {
         self.become_(launch, AttemptState::Quitting { outcome });
+        self.goes_beyond_barriers(launch);
         self.set_deadline(due, launch, Timer::Quit);
     }
 
@@ -443,6 +447,7 @@ impl Fleet {
         attempt.outstanding.clear();
         let (wave, last_sign) = (attempt.wave, attempt.last_sign.min(end));
         self.joined.remove(&launch);
+        self.goes_beyond_barriers(launch);
         self.waits_no_more(wave, launch);
         self.record(now, Event::Ended { launch, end, last_sign, cause, outcome });
         self.has_started(now, launch);

@@ -17,6 +17,7 @@
 //! ```
 
 mod attempt;
+mod barrier;
 mod deadlines;
 mod each;
 mod io;
@@ -38,6 +39,7 @@ use musec_protocol::{LaunchId, Refusal, WorkerId};
 use musec_trace::{CTime, Event, RunStatus, StateId, Timer};
 
 use self::attempt::{Attempt, AttemptState};
+use self::barrier::Touched;
 use self::pace::Starting;
 use self::wave::WaveRun;
 use crate::machine::Effect;
@@ -87,6 +89,10 @@ pub struct Fleet {
     deadlines: BTreeSet<(CTime, LaunchId, Timer)>,
     next_sweep: Option<CTime>,
     outputs: VecDeque<Output>,
+    /// Barriers that may have become complete.
+    touched: Vec<Touched>,
+    /// When they are to be looked at, C: at once, once the present input is over.
+    release_due: Option<CTime>,
     /// Room for what a machine wants; empty between two machines.
     effects: Vec<Effect>,
     cancelled: bool,
@@ -110,6 +116,8 @@ impl Fleet {
             deadlines: BTreeSet::new(),
             next_sweep: None,
             outputs: VecDeque::new(),
+            touched: Vec::new(),
+            release_due: None,
             effects: Vec::new(),
             cancelled: false,
             failed: false,
@@ -127,7 +135,8 @@ impl Fleet {
     #[must_use]
     pub fn next_deadline(&self) -> Option<CTime> {
         let first = self.deadlines.first().map(|(due, ..)| *due);
-        first.into_iter().chain(self.next_sweep).chain(self.next_start_due()).min()
+        let due = first.into_iter().chain(self.next_sweep).chain(self.next_start_due());
+        due.chain(self.release_due).min()
     }
 
     /// Whether a worker that proved to be this launch may join now.
@@ -170,6 +179,13 @@ impl Fleet {
             Input::Seen { wave, seen } => self.seen(now, wave, seen),
             Input::Cancel { cause } => self.cancel(now, cause),
         }
+        self.settle(now);
+    }
+
+    /// What comes of an input besides: barriers that are complete, the run's end.
+    fn settle(&mut self, now: CTime) {
+        self.release_barriers(now);
+        self.release_due = (!self.touched.is_empty()).then_some(now);
         self.finish_if_over(now);
     }
 
@@ -187,7 +203,7 @@ impl Fleet {
             self.sweep(now);
             self.next_sweep = (!self.joined.is_empty()).then(|| now.after(SWEEP_EVERY));
         }
-        self.finish_if_over(now);
+        self.settle(now);
     }
 
     fn start(&mut self, now: CTime) {

@@ -77,6 +77,11 @@ impl Fleet {
                 Effect::Moved(moved) => self.record_move(now, launch, moved),
                 Effect::Send(next) => self.send_step(now, launch, next),
                 Effect::Cancel(lane) => self.cancel_lane(now, launch, lane),
+                Effect::Arrived { lane, barrier } => {
+                    let lane = self.lane(launch, lane);
+                    self.arrived(now, launch, lane, barrier);
+                }
+                Effect::Left { barrier } => self.left_barrier(launch, barrier),
                 Effect::Forked { lane, lanes, first } => {
                     let lanes = lanes.iter().map(|lane| self.last_of_lane(launch, *lane));
                     let (lane, lanes) = (self.lane(launch, lane), lanes.collect());

@@ -21,11 +21,15 @@ pub(super) struct WaveRun {
     /// How many workers it has; known once it runs, 0 where each item as it comes has its own.
     pub(super) workers: u32,
     /// How many of them are launched at most.
-    launchable: u32,
+    pub(super) launchable: u32,
     /// Their numbers, if not all are launched.
     only: Option<Vec<u32>>,
     /// How many of them were launched.
     pub(super) launched: u32,
+    /// Who is at each barrier, by its index, in the order of arrival.
+    pub(super) at_barriers: BTreeMap<u32, Vec<LaunchId>>,
+    /// How many workers no barrier waits for any more.
+    pub(super) beyond_barriers: u32,
     /// How many attempts have not ended.
     pub(super) alive: u32,
     pub(super) at_once: u32,
@@ -80,7 +84,7 @@ impl WaveRun {
     }
 
     /// Whether a further attempt has something to do.
-    fn wants_launch(&self) -> bool {
+    pub(super) fn wants_launch(&self) -> bool {
         let items = self.items.as_ref().map(ItemList::len);
         let has_item = items.is_none_or(|items| self.next_item < items);
         // Of items that come one by one, each worker needs one that has come.
@@ -205,9 +209,10 @@ impl Fleet {
     }
 
     fn run_planned(&mut self, now: CTime, wave: WaveId, seen: Option<&Seen>) {
-        match self.planned(wave, seen) {
+        let fits = |plan: Plan| self.fits_barriers(wave, &plan).map(|()| plan);
+        match self.planned(wave, seen).map_err(|error| error.to_string()).and_then(fits) {
             Ok(plan) => self.run_wave(now, wave, plan),
-            Err(error) => self.skip(now, wave, error.to_string()),
+            Err(error) => self.skip(now, wave, error),
         }
     }
 

@@ -63,6 +63,10 @@ impl Fleet {
             let number = u64::from(index);
             run.items.as_ref().and_then(|items| items.item(number)).map(|item| (number, item))
         };
+        if is_queue && item.is_some() && !self.wave(wave).wants_launch() {
+            // Workers that would have been launched for it will not come.
+            self.touch_barriers(wave, launch);
+        }
         if is_queue && !is_setup && item.is_none() {
             if !self.waits_for_item(now, wave, launch) {
                 self.quit_at_end(now, launch);

@@ -103,6 +103,9 @@ impl<'s> Lowering<'s> {
                     this.push(Some(state), &origin.name, kind)
                 })
             }
+            Kind::Barrier(barrier) => self.entered(origin, timeout, next, |this, end| {
+                this.node(origin, NodeKind::Lanes(LanesNode::Barrier { barrier, next: end }))
+            }),
             Kind::WaitInfo(info) => self.entered(origin, timeout, next, |this, end| {
                 this.node(origin, NodeKind::Lanes(LanesNode::WaitInfo { info, next: end }))
             }),

@@ -6,6 +6,7 @@
 //! opened: paths stay as written.
 
 mod background;
+mod barrier;
 mod command;
 mod context;
 mod error;
@@ -35,6 +36,7 @@ pub(crate) use nearest::nearest;
 pub(crate) use params::{is_identifier, is_reserved_for_columns};
 
 use crate::job::background::Backgrounds;
+use crate::job::barrier::Barriers;
 use crate::job::context::{Context, Spot};
 use crate::job::header::{Header, Params};
 use crate::job::lower::Lowering;
@@ -289,11 +291,8 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         let lists: Vec<_> = raw.setup.into_iter().chain(raw.steps).collect();
         let vars = variables::variables(&lists);
         let infos = variables::infos(&lists);
-        let mut scope = self.scope.clone().machine(workers.names, workers.columns(), &vars);
-        scope = scope.with_infos(&infos);
-        if each && workers.workers.is_none() {
-            scope = scope.without_count();
-        }
+        let scope = self.scope.clone().machine(workers.names, workers.columns(), &vars);
+        let scope = scope.with_infos(&infos).counted(!each || workers.workers.is_some());
         let setup_scope = self.scope.clone().setup(&vars).with_infos(&infos);
         let setup = raw.setup.filter(|setup| self.allows_setup(setup, &workers));
         let mut reader = StepReader {
@@ -302,6 +301,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
             states: &mut self.states,
             vars: &vars,
             infos: &infos,
+            barriers: Barriers::new(variables::barriers(&lists)),
             params: self.params,
             reads_output: false,
             slots: 0,
@@ -314,6 +314,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         let setup = read(setup, &setup_scope);
         let steps = read(raw.steps, &scope);
         let backgrounds = reader.check_awaits();
+        let barriers = reader.check_barriers(&workers, each);
         let (reads_output, slots, lanes) = (reader.reads_output, reader.slots, reader.lanes);
         let (setup_outline, outline) = (lower::outline(&setup), lower::outline(&steps));
         let mut lowering = Lowering::new(wave, &self.states, backgrounds);
@@ -338,6 +339,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
             slots,
             vars,
             infos,
+            barriers,
             reads_output,
             outline,
             setup_outline,

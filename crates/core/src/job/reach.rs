@@ -24,9 +24,11 @@ impl Reach {
     /// Of what a step does.
     pub(super) fn of(kind: &Kind, params: &[Value]) -> Self {
         match kind {
-            Kind::Command { .. } | Kind::Set(_) | Kind::Await(_) | Kind::WaitInfo(_) => {
-                Self::PASSES
-            }
+            Kind::Command { .. }
+            | Kind::Set(_)
+            | Kind::Await(_)
+            | Kind::WaitInfo(_)
+            | Kind::Barrier(_) => Self::PASSES,
             Kind::Do(steps) => Self::of_list(steps),
             Kind::For { body, .. } => Self { passes: true, breaks: false, ..Self::of_list(body) },
             Kind::While { condition, body } => {

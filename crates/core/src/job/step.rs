@@ -9,6 +9,7 @@ use musec_protocol::limits::INFO_KEY_BYTES_MAX;
 use toml::de::DeTable;
 
 use crate::job::background::Backgrounds;
+use crate::job::barrier::Barriers;
 use crate::job::context::{Context, Entry, Spot, entries, listed};
 use crate::job::keys::{self, Role};
 use crate::job::lanes::NamedLane;
@@ -71,6 +72,8 @@ pub(super) enum Kind {
     Await(String),
     /// For the info with this index.
     WaitInfo(u32),
+    /// At the barrier with this index.
+    Barrier(u32),
     Parallel {
         lanes: Vec<NamedLane>,
         /// Whether the first that ends well ends the others.
@@ -92,7 +95,8 @@ impl Kind {
             | Self::Fail(_)
             | Self::Done
             | Self::Await(_)
-            | Self::WaitInfo(_) => Vec::new(),
+            | Self::WaitInfo(_)
+            | Self::Barrier(_) => Vec::new(),
         }
     }
 }
@@ -132,6 +136,7 @@ pub(super) struct StepReader<'c, 't> {
     pub vars: &'c [String],
     /// Keys of the infos that the wave's steps wait for, sorted.
     pub infos: &'c [String],
+    pub barriers: Barriers,
     /// Values of the job's parameters.
     pub params: &'c [Value],
     /// Whether an expression other than `expect` reads `last.output`.
@@ -354,6 +359,7 @@ impl<'t> StepReader<'_, 't> {
             }
             "done" => self.done(table.get("done")?),
             "parallel" => self.parallel(table, place),
+            "barrier" => self.barrier(table.get("barrier")?, place),
             "wait_info" => self.wait_info(table.get("wait_info")?),
             "await" => self.awaited(table.get("await")?, place),
             "do" => {

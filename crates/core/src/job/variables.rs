@@ -1,4 +1,5 @@
-//! Which variables the steps of a wave set, and which infos they wait for.
+//! Which variables the steps of a wave set, which infos they wait for, and which
+//! barriers they have.
 
 use toml::de::{DeTable, DeValue};
 
@@ -19,6 +20,15 @@ pub(super) fn infos(steps: &[&Spot<'_>]) -> Vec<String> {
     collected(steps, &|table, keys| {
         if let Some(key) = table.get("wait_info").and_then(|key| key.get_ref().as_str()) {
             keys.push(key.to_owned());
+        }
+    })
+}
+
+/// Names of all barriers of the steps of a wave, sorted.
+pub(super) fn barriers(steps: &[&Spot<'_>]) -> Vec<String> {
+    collected(steps, &|table, names| {
+        if let Some(name) = table.get("barrier").and_then(|name| name.get_ref().as_str()) {
+            names.push(name.to_owned());
         }
     })
 }

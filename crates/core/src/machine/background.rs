@@ -97,6 +97,7 @@ impl Lane {
             | Phase::Joining
             | Phase::Awaiting(_)
             | Phase::Informed(_)
+            | Phase::AtBarrier(_)
             | Phase::Ended => Rest::Waits,
         }
     }

@@ -12,6 +12,7 @@
 //!            ├─► Joining  (its lanes are at it) ─all have ended─► (walk, or handler)
 //!            ├─► Awaiting (a background command) ─it is back─► (walk, or handler)
 //!            ├─► Informed (an info of user code) ─it is told─► (walk)
+//!            ├─► AtBarrier (the other workers) ─all are there─► (walk)
 //!            └─► Closing  (at its end) ─background commands are back─► Ended
 //!   all but Closing ─cancelled─► Stopping ─all are back─► Ended
 //! ```
@@ -43,7 +44,7 @@ pub(super) struct Lane {
     /// What it is in, innermost last.
     pub(super) frames: Vec<Frame>,
     /// Values of loop names, by slot.
-    pub(super) slots: Vec<Value>,
+    pub(super) slots: Box<[Value]>,
     pub(super) last: Option<Last>,
     /// The pipelined list that it is in.
     pub(super) list: Option<Box<List>>,
@@ -72,6 +73,8 @@ pub(super) enum Phase {
     Awaiting(LaneNo),
     /// An info of user code, by its index.
     Informed(u32),
+    /// All other workers, at the barrier with this index.
+    AtBarrier(u32),
     /// The background commands that it began; then it ends.
     Closing,
     /// So many replies, and its lanes; then it ends, because it was cancelled.
@@ -116,7 +119,7 @@ impl Lane {
             node,
             position: Position::default(),
             frames: Vec::new(),
-            slots: Vec::new(),
+            slots: Box::default(),
             last: None,
             list: None,
             join: None,
@@ -160,6 +163,7 @@ impl Lane {
             | Phase::Joining
             | Phase::Awaiting(_)
             | Phase::Informed(_)
+            | Phase::AtBarrier(_)
             | Phase::Closing
             | Phase::Stopping(_)
             | Phase::Ended => panic!("a reply to a lane that is {:?}", self.phase),
@@ -181,6 +185,7 @@ impl Lane {
             | Phase::Joining
             | Phase::Awaiting(_)
             | Phase::Informed(_)
+            | Phase::AtBarrier(_)
             | Phase::Closing => true,
             Phase::Stopping(_) | Phase::Ended => false,
         }
@@ -195,6 +200,7 @@ impl Lane {
             | Phase::Joining
             | Phase::Awaiting(_)
             | Phase::Informed(_)
+            | Phase::AtBarrier(_)
             | Phase::Closing
             | Phase::Stopping(_)
             | Phase::Ended => 0,
@@ -202,12 +208,20 @@ impl Lane {
         if commands > 0 {
             turn.out.push(Effect::Cancel(self.no));
         }
+        self.leave_barrier(turn);
         let backgrounds = self.cancel_backgrounds(turn);
         (self.list, self.ending) = (None, None);
         if lanes == 0 {
             self.join = None;
         }
         matches!(self.stop_if_over(turn, commands + backgrounds), Rest::Cancelled)
+    }
+
+    /// It waits at a barrier no longer, though that was not released.
+    fn leave_barrier(&self, turn: &mut Turn<'_>) {
+        if let Phase::AtBarrier(barrier) = self.phase {
+            turn.out.push(Effect::Left { barrier });
+        }
     }
 
     /// Goes on with being cancelled; so many replies are still owed to it.
@@ -269,6 +283,7 @@ impl Lane {
             | Phase::Joining
             | Phase::Awaiting(_)
             | Phase::Informed(_)
+            | Phase::AtBarrier(_)
             | Phase::Closing
             | Phase::Stopping(_)
             | Phase::Ended => list.wants_more(),
@@ -288,7 +303,7 @@ impl Lane {
                 self.list.as_ref().is_some_and(|list| list.is_open())
             }
             Phase::Joining => self.join.as_ref().is_some_and(|join| join.is_open()),
-            Phase::Awaiting(_) | Phase::Informed(_) => true,
+            Phase::Awaiting(_) | Phase::Informed(_) | Phase::AtBarrier(_) => true,
             Phase::Ready | Phase::Waiting | Phase::Closing | Phase::Stopping(_) | Phase::Ended => {
                 false
             }
@@ -306,6 +321,7 @@ impl Lane {
     /// Fails its pipelined list, or what it waits for.
     pub(super) fn fail_by_limit(&mut self, turn: &mut Turn<'_>, fault: Fault) -> Rest {
         if self.list.is_none() {
+            self.leave_barrier(turn);
             return self.go_on(turn, Err(fault));
         }
         self.fail_list(turn, fault);

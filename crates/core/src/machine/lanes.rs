@@ -142,11 +142,23 @@ impl Lanes {
         progress
     }
 
+    /// All workers are at a barrier: the lane that waits there goes on.
+    pub(super) fn released(&mut self, turn: &mut Turn<'_>, barrier: u32) -> Progress {
+        let mut all = std::iter::once(&self.main).chain(&self.others);
+        let waits = |lane: &&Lane| lane.phase == Phase::AtBarrier(barrier);
+        let Some(no) = all.find(waits).map(|lane| lane.no) else {
+            return Progress::Waits;
+        };
+        let rest = self.lane(no).go_on_from_wait(turn);
+        self.settle(turn, no, rest)
+    }
+
     /// What the machine waits for, when no command of it is out.
     pub(super) fn wait_reason(&self) -> Option<WaitReason> {
         let mut all = std::iter::once(&self.main).chain(&self.others);
         all.find_map(|lane| match lane.phase {
             Phase::Informed(_) => Some(WaitReason::Info),
+            Phase::AtBarrier(_) => Some(WaitReason::Barrier),
             Phase::Ready
             | Phase::Waiting
             | Phase::Listing

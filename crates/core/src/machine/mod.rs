@@ -85,6 +85,8 @@ struct Shared {
     infos: Box<[Info]>,
     /// Commands that have no reply yet.
     commands_out: u32,
+    /// Barriers reached since the last command.
+    barriers_in_a_row: u32,
     /// When the last reply came, or a lane began to wait for an info, C.
     last_stir: CTime,
     index: u32,
@@ -135,6 +137,7 @@ impl Machine {
                 vars: Vec::new(),
                 infos: Box::default(),
                 commands_out: 0,
+                barriers_in_a_row: 0,
                 last_stir: CTime::ZERO,
                 index: facts.index,
                 workers: facts.workers,
@@ -191,7 +194,7 @@ impl Machine {
 
     fn rewind(&mut self, program: &Program, item: Option<&Json>) {
         let wave = wave_of(program, self.wave);
-        let slots = vec![Value::UNDEFINED; wave.slots as usize];
+        let slots = vec![Value::UNDEFINED; wave.slots as usize].into();
         let begun = Lane { slots, ..Lane::at(LaneNo::MAIN, wave.entry) };
         self.lanes.main = self.lanes.main.begun_again(begun);
         (self.shared.vars, self.shared.infos) = match self.first.as_deref() {
@@ -254,6 +257,7 @@ impl Machine {
                 (token.lane, self.lanes.lane(token.lane).replied(&mut turn, token, reply))
             }
             Advance::Told(key, value) => return self.lanes.told(&mut turn, key, value),
+            Advance::Released(barrier) => return self.lanes.released(&mut turn, barrier),
             Advance::Time => return self.lanes.time(&mut turn),
         };
         self.lanes.settle(&mut turn, lane, rest)

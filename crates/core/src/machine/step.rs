@@ -28,6 +28,8 @@ pub enum Advance<'a> {
     Start,
     /// The answer to a command that the machine sent; each command has one.
     Replied(Token, &'a Reply),
+    /// All workers are at the barrier with this index.
+    Released(u32),
     /// User code told this value for this key.
     Told(&'a str, &'a [u8]),
     /// The instant that [`Machine::deadline`] named has come.
@@ -60,6 +62,18 @@ pub enum Effect {
     Send(NextCommand),
     /// The commands of this lane that have no reply yet are to be cancelled.
     Cancel(LaneNo),
+    /// A lane is at a barrier, and waits for [`Advance::Released`].
+    Arrived {
+        /// Which lane.
+        lane: LaneNo,
+        /// The barrier's index.
+        barrier: u32,
+    },
+    /// A lane no longer waits at a barrier.
+    Left {
+        /// The barrier's index.
+        barrier: u32,
+    },
     /// A lane began others, and waits for them: to be recorded.
     Forked {
         /// Which.

@@ -190,6 +190,19 @@ impl Lane {
                 Flow::Go(*next)
             }
             LanesNode::Fork { .. } => Flow::Fork,
+            LanesNode::Barrier { barrier, next } => {
+                if self.phase == Phase::AtBarrier(*barrier) {
+                    self.phase = Phase::Ready;
+                    return Flow::Go(*next);
+                }
+                turn.shared.barriers_in_a_row += 1;
+                if turn.shared.barriers_in_a_row > STEPS_WITHOUT_COMMAND_MAX {
+                    let error = format!("{STEPS_WITHOUT_COMMAND_MAX} barriers without a command");
+                    return Flow::Fail(Fault { node: self.node, error, blamed: None });
+                }
+                turn.out.push(Effect::Arrived { lane: self.no, barrier: *barrier });
+                Flow::Wait(self.node, Phase::AtBarrier(*barrier))
+            }
             // Several lanes that wait for one info all go on.
             LanesNode::WaitInfo { info, next } => {
                 let told = turn.shared.infos.get_mut(*info as usize).expect("infos are counted");
@@ -311,6 +324,7 @@ impl Lane {
             category: command.category,
         }));
         turn.shared.commands_out += 1;
+        turn.shared.barriers_in_a_row = 0;
         if background.is_some() {
             return Ok(Flow::Go(command.next));
         }

@@ -108,6 +108,8 @@ pub struct Wave {
     pub(crate) slots: u32,
     /// Names of variables that `set` steps give values, sorted.
     pub(crate) vars: Vec<String>,
+    /// Names of the barriers of its steps, sorted.
+    pub(crate) barriers: Vec<String>,
     /// Keys of infos that steps wait for, sorted.
     pub(crate) infos: Vec<String>,
     /// Whether an expression other than `expect` reads `last.output`.

@@ -102,6 +102,8 @@ pub(crate) enum LanesNode {
     EndList { next: NodeId },
     /// Lanes begin; this one goes on when they have ended, or the first of them has.
     Fork { lanes: Vec<(LaneNo, NodeId)>, first: bool, next: NodeId },
+    /// Waits until all workers are at this barrier (an index into the wave's `barriers`).
+    Barrier { barrier: u32, next: NodeId },
     /// Waits until user code has told a value for this key (an index into the wave's `infos`).
     WaitInfo { info: u32, next: NodeId },
     /// Waits for the background command of this sub-lane, if it has begun.

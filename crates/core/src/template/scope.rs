@@ -249,9 +249,11 @@ impl<'a> Scope<'a> {
         self
     }
 
-    /// The same without the number of workers, where that is not known before the wave's end.
-    pub(crate) fn without_count(mut self) -> Self {
-        self.names.remove("workers");
+    /// The same; without the number of workers, where that is not known before the wave's end.
+    pub(crate) fn counted(mut self, is_known: bool) -> Self {
+        if !is_known {
+            self.names.remove("workers");
+        }
         self
     }
 

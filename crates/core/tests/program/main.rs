@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper's panic is a failed test")]
 
 mod background;
+mod barrier;
 mod broken;
 mod control;
 mod errors;
@@ -134,6 +135,10 @@ impl<'p> Walk<'p> {
                     let lanes: Vec<_> = lanes.iter().map(|lane| self.lane(*lane)).collect();
                     format!("{}forks {}", self.prefix(lane), lanes.join(" "))
                 }
+                Effect::Arrived { lane, barrier } => {
+                    format!("{}arrives at {barrier}", self.prefix(lane))
+                }
+                Effect::Left { barrier } => format!("leaves {barrier}"),
                 Effect::Begun { lane, background } => {
                     format!("{}begins {}", self.prefix(lane), self.lane(background))
                 }

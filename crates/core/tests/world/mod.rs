@@ -30,6 +30,8 @@ pub(crate) enum Fate {
     Hang,
     /// It answers a command that was not sent.
     Lie,
+    /// It takes an hour for its answer.
+    Late,
     /// It answers twice.
     Twice,
     /// Its code tells an info, and what nobody understands, before its answer.
@@ -257,6 +259,11 @@ impl World {
                 let ran = matches!(command.action, Action::Run(_));
                 let outcome = if ran { Outcome::Exited(0) } else { Outcome::Ok };
                 self.answer(launch, command, command.id, outcome);
+            }
+            Fate::Late => {
+                let lane = (launch, command.lane.clone());
+                self.busy.insert(lane, self.now.after(Duration::from_secs(3600)));
+                self.answer(launch, command, command.id, Outcome::Exited(0));
             }
             Fate::Exit(code) => self.answer(launch, command, command.id, Outcome::Exited(code)),
             Fate::Lie => self.answer(launch, command, CommandId(1 << 40), Outcome::Ok),

@@ -57,6 +57,8 @@ pub(crate) fn encode(record: Record, out: &mut Vec<u8>) {
         Event::RunStarted(_)
         | Event::StateNamed { .. }
         | Event::LaneNamed { .. }
+        | Event::Arrived { .. }
+        | Event::Released { .. }
         | Event::Forked { .. }
         | Event::Merged { .. }
         | Event::Begun { .. }

@@ -15,7 +15,6 @@ pub(in crate::job) static LATER: &[Later] = &[
     later("max_cost", &[Place::Job]),
     later_action("send"),
     later_action("receive"),
-    later_action("barrier"),
     later("to", &[Place::Step]),
     later("from", &[Place::Step]),
     later("on", &[Place::Step]),

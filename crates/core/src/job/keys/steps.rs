@@ -81,6 +81,13 @@ pub(super) static KEYS: &[Key] = &[
         "do = [{ run = \"./compress\", background = true, name = \"zip\" }, { run = \"./count\" }, { await = \"zip\" }]",
     ),
     action(
+        "barrier",
+        Takes::Name,
+        "Waits until all workers of the wave are at the barrier of this name. Workers whose program is \
+         over are not waited for. All must be alive together: `at_once` must allow it.",
+        "[job]\nworkers = 4\n\n[[step]]\nrun = \"./load\"\n\n[[step]]\nbarrier = \"loaded\"\ntimeout = \"5m\"\n\n[[step]]\nrun = \"./exchange\"",
+    ),
+    action(
         "wait_info",
         Takes::Name,
         "Waits until code of this worker has said `musec info KEY VALUE`; the value is then `info.KEY`. \
@@ -194,7 +201,19 @@ pub(super) static KEYS: &[Key] = &[
         "timeout",
         Takes::Duration,
         "none",
-        &["run", "get", "put", "echo", "sleep", "print", "do", "parallel", "await", "wait_info"],
+        &[
+            "run",
+            "get",
+            "put",
+            "echo",
+            "sleep",
+            "print",
+            "do",
+            "parallel",
+            "await",
+            "wait_info",
+            "barrier",
+        ],
         "The time of all that the step holds, loops and all.",
         "run = \"make\"\ntimeout = \"90s\"",
     ),
