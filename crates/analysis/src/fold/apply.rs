@@ -247,11 +247,9 @@ impl Attempt {
             Event::Waiting { reason, .. } => {
                 self.waits.push(Wait { from: at, to: None, reason: *reason });
             }
-            Event::Info { t3, .. } | Event::Garbled { t3, .. } => {
-                self.last_sign = self.last_sign.max(*t3);
-            }
-            // These say more than one thing, or are of the run: see `Trace::apply`. When lanes begin
-            // and end is told by their transitions.
+            Event::Info { .. } | Event::Garbled { .. } => self.last_sign = self.last_sign.max(at),
+            // These say more than one thing, or are of the run: see `Trace::apply`; or what
+            // transitions tell as well.
             Event::RunStarted(_)
             | Event::Forked { .. }
             | Event::Arrived { .. }
