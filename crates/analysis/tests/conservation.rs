@@ -127,6 +127,9 @@ fn session_event() -> impl Strategy<Value = Event> {
         1 => (launch(), stamp(), any::<bool>())
             .prop_map(|(launch, since, thawed)| Event::Frozen { launch, since: c(since), thawed }),
         1 => (launch(), waits).prop_map(|(launch, reason)| Event::Waiting { launch, reason }),
+        2 => (launch(), 0..3_u32, 0..3_u32).prop_map(|(launch, lane, background)| {
+            Event::Awaited { launch, lane: vec![lane], background }
+        }),
         1 => (launch(), 0..5_u64).prop_map(|(launch, item)| Event::ItemGiven {
             launch,
             item,

@@ -281,6 +281,56 @@ fn a_background_command_counts_only_where_nothing_else_is_outstanding() {
     assert_eq!(own.split.categories.get(Category::User), u128::from(40 * MS));
 }
 
+/// A daemon from 30 to 100 ms of C (W = C − 7 ms), busy all the time; beside it, three echos of a
+/// round trip of 10 ms each, in a lane, one after another.
+fn beside_a_daemon(log: &mut Log) {
+    log.request(0, 0);
+    log.join(0, 10 * MS, 20 * MS, hello(12 * MS, true));
+    log.send_on(0, 0, "run", 30 * MS, 30 * MS, &[0], true);
+    for (id, t0) in [(1, 40 * MS), (2, 50 * MS), (3, 60 * MS)] {
+        log.send_on(0, id, "echo", t0, t0, &[], false);
+        let w = t0 + 5 * MS - 7 * MS;
+        log.reply(0, t0 + 10 * MS, reply(id, [w; 4], &[]));
+    }
+}
+
+fn end_of_daemon(log: &mut Log) {
+    let phases = [(PhaseKind::User, 23 * MS, 93 * MS)];
+    log.reply(0, 100 * MS, reply(0, [23 * MS, 23 * MS, 93 * MS, 93 * MS], &phases));
+}
+
+fn split_of(log: &mut Log) -> (u128, u128) {
+    log.send(0, 9, "quit", 100 * MS, 100 * MS);
+    log.end(0, 100 * MS, 100 * MS, AttemptOutcome::Done);
+    let (_, account) = log.account();
+    let categories = &account.attempts[&LaunchId(0)].breakdown.split.categories;
+    (categories.get(Category::User), categories.get(Category::Network))
+}
+
+#[test]
+fn a_daemon_does_not_hide_the_network_of_the_commands_beside_it() {
+    let mut log = Log::new(200, 1);
+    beside_a_daemon(&mut log);
+    end_of_daemon(&mut log);
+    assert_eq!(split_of(&mut log), (u128::from(40 * MS), u128::from(30 * MS)));
+}
+
+#[test]
+fn a_background_command_counts_while_a_lane_awaits_it() {
+    let mut log = Log::new(200, 1);
+    log.request(0, 0);
+    log.join(0, 10 * MS, 20 * MS, hello(12 * MS, true));
+    log.send_on(0, 0, "run", 30 * MS, 30 * MS, &[0, 0], true);
+    log.send_on(0, 1, "echo", 40 * MS, 40 * MS, &[1], false);
+    let w = 50 * MS - 7 * MS;
+    log.reply(0, 100 * MS, reply(1, [w; 4], &[]));
+    end_of_daemon(&mut log);
+    let awaited = Event::Awaited { launch: LaunchId(0), lane: vec![0], background: 0 };
+    log.push(100 * MS, awaited);
+    let (user, network) = split_of(&mut log);
+    assert_eq!((user, network), (u128::from(70 * MS), 0), "lane 0 did nothing else");
+}
+
 #[test]
 fn progress_counts_every_worker_once_and_names_the_slowest() {
     let mut log = Log::new(200, 4);

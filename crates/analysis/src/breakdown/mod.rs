@@ -7,6 +7,7 @@
 //! remainder.
 
 mod apportion;
+mod background;
 mod category;
 mod conservation;
 mod milestones;

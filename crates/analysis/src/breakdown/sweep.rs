@@ -5,7 +5,7 @@
 //! of the highest precedence among what goes on wins; of several commands with it the one of the
 //! first lane, then of the lowest id. A step may say where its command's own time (a run's user
 //! phase, a transfer) counts; what the worker does around it stays overhead. A background command
-//! counts where no other is outstanding. What comes after a limit does not count.
+//! counts where no other is at work. What comes after a limit does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 

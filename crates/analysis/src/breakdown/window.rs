@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use musec_trace::{CTime, CommandId};
 
 use super::apportion::apportion;
+use super::background;
 use super::category::Category;
 use super::session::{Cut, Window};
 use super::sweep::{Cells, Limit, sweep};
@@ -87,8 +88,13 @@ fn measure(
     clock: &AttemptClock,
 ) -> (Cells, (u128, u128)) {
     let length = u128::from(to.since(from));
+    let room = background::room(attempt, window, (from, to));
     let measured = |limit| {
         let cells = sweep(commands, &attempt.stalls, limit);
+        let cells = match room {
+            Some(room) => background::cut(cells, attempt, room),
+            None => cells,
+        };
         let busy: u128 = cells.values().sum();
         (cells, busy)
     };

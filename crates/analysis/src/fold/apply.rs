@@ -6,9 +6,13 @@ use musec_trace::{
 };
 
 use super::{
-    Attempt, Ended, Given, Print, Pulse, QueuedFacts, ReplyFacts, SamplePoint, State, Trace, Wait,
-    Wave,
+    Attempt, Awaited, Ended, Given, Print, Pulse, QueuedFacts, ReplyFacts, SamplePoint, State,
+    Trace, Wait, Wave,
 };
+
+/// Commands among which those of an `await` are looked for, from the last one back: it bounds what
+/// one record costs.
+const AWAIT_SEARCH_MAX: usize = 4096;
 
 impl Trace {
     /// Folds one record. Any record is accepted in any order.
@@ -247,6 +251,7 @@ impl Attempt {
             Event::Waiting { reason, .. } => {
                 self.waits.push(Wait { from: at, to: None, reason: *reason });
             }
+            Event::Awaited { lane, background, .. } => self.awaited(at, lane, *background),
             Event::Info { .. } | Event::Garbled { .. } => self.last_sign = self.last_sign.max(at),
             // These say more than one thing, or are of the run: see `Trace::apply`; or what
             // transitions tell as well.
@@ -255,7 +260,6 @@ impl Attempt {
             | Event::Arrived { .. }
             | Event::Merged { .. }
             | Event::Begun { .. }
-            | Event::Awaited { .. }
             | Event::StateNamed { .. }
             | Event::LaneNamed { .. }
             | Event::Released { .. }
@@ -300,6 +304,17 @@ impl Attempt {
         self.present.insert(lane.to_vec(), state);
         let entered = self.entered.entry(state).or_default();
         *entered = entered.saturating_add(1);
+    }
+
+    fn awaited(&mut self, at: CTime, lane: &[u32], background: u32) {
+        let path = [lane, &[background]].concat();
+        // Its reply has just come, or a while ago: both are among the last commands.
+        let last = || self.commands.values().rev().take(AWAIT_SEARCH_MAX);
+        let sent = last().find(|command| command.lane() == path).and_then(|command| command.t0);
+        let replies = last().filter(|command| command.lane() == lane);
+        let replied = replies.filter_map(|command| Some(command.reply.as_ref()?.t3)).next();
+        let from = sent.max(replied).unwrap_or(at).min(at);
+        self.awaits.push(Awaited { from, to: at });
     }
 
     fn pulse(&mut self, pulse: Pulse) {

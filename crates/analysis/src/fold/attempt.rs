@@ -50,6 +50,8 @@ pub struct Attempt {
     pub stalls: Vec<(WTime, WTime)>,
     /// When the program itself waited.
     pub waits: Vec<Wait>,
+    /// The background commands that were awaited.
+    pub awaits: Vec<Awaited>,
     /// The items it was given.
     pub items: Vec<Given>,
     /// The state that each lane is in now.
@@ -101,6 +103,15 @@ pub struct Wait {
     pub to: Option<CTime>,
     /// For what.
     pub reason: WaitReason,
+}
+
+/// A lane waited for a background command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// Since its last reply before, or since the command was sent, C.
+    pub from: CTime,
+    /// Until it went on, C.
+    pub to: CTime,
 }
 
 /// An item of the queue.
@@ -216,6 +227,7 @@ impl Attempt {
             pulses: Vec::new(),
             stalls: Vec::new(),
             waits: Vec::new(),
+            awaits: Vec::new(),
             items: Vec::new(),
             present: BTreeMap::new(),
             entered: BTreeMap::new(),

@@ -17,7 +17,9 @@ use musec_trace::{
     WaveId, WorkerId,
 };
 
-pub use attempt::{Attempt, Command, Ended, Given, Pulse, QueuedFacts, ReplyFacts, Stamps, Wait};
+pub use attempt::{
+    Attempt, Awaited, Command, Ended, Given, Pulse, QueuedFacts, ReplyFacts, Stamps, Wait,
+};
 use live::Live;
 pub use live::{Present, WorkerStatus};
 
