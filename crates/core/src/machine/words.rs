@@ -25,8 +25,8 @@ pub(super) fn outcome(outcome: &Outcome) -> String {
             format!("timed out after {}", duration::in_words(Duration::from_millis(*limit_ms)))
         }
         Outcome::Failed { text, .. } => text.clone(),
-        // The program cancels nothing yet, and of a run that ends nobody asks why its commands
-        // failed.
+        // What the program cancels is not judged, and of a run that ends nobody asks why its
+        // commands failed.
         Outcome::Cancelled => "its worker ended before it: a signal told the worker to, or it did \
                                not hear from the coordinator"
             .to_owned(),

@@ -14,6 +14,7 @@ mod machine;
 mod pipelined;
 mod plan;
 mod reference;
+mod table;
 mod templates;
 
 use std::fmt::Write as _;
