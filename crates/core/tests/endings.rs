@@ -17,15 +17,15 @@ use musec_core::fleet::{
 };
 use musec_core::job::{Options, parse};
 use musec_core::{Look, Seen};
-use musec_protocol::{Action, CommandId, ErrorKind, LaunchId, Outcome, Pong, Stall, WTime};
+use musec_protocol::{Action, CommandId, ErrorKind, LaunchId, Note, Outcome, Pong, Stall, WTime};
 use musec_trace::{CTime, Event, Joined, RunStatus, WaveId};
 use proptest::prelude::*;
 use wire::{hello, reply};
 
 /// Jobs with everything that waits: queues, waves after waves, items that come one by one, branches
-/// for failures, limits of steps and attempts, and none at all, pipelined lists, lanes, races and
-/// commands in the background.
-const JOBS: [&str; 6] = [
+/// for failures, limits of steps and attempts, and none at all, pipelined lists, lanes, races,
+/// commands in the background, barriers, and waits for what code tells.
+const JOBS: [&str; 7] = [
     "[job]\nworkers = 3\nconnect_timeout = \"10s\"\n[[step]]\nrun = \"true\"\n\
      [[step]]\nsleep = \"1h\"\n",
     "[job]\nworkers = 4\nat_once = 2\nconnect_timeout = \"10s\"\nitems = { range = \"7\" }\n\
@@ -50,6 +50,12 @@ const JOBS: [&str; 6] = [
      [[step]]\nname = \"left\"\nbackground = true\nsleep = \"1h\"\n\
      [[step]]\nrun = \"b\"\n[[step]]\nawait = \"bg\"\ntimeout = \"9s\"\n\
      on_error = [{ run = \"mend\" }]\n",
+    "[job]\nworkers = 3\nconnect_timeout = \"10s\"\n\
+     [[step]]\nparallel = { a = [{ barrier = \"in\", timeout = \"20s\" }], b = [{ run = \"a\" }] }\n\
+     on_error = [{ run = \"mend\" }]\n\
+     [[step]]\nbarrier = \"b\"\n[[step]]\nwait_info = \"x\"\n\
+     [[step]]\nfirst = true\nparallel = { a = [{ wait_info = \"x\" }], b = [{ sleep = \"1h\" }] }\n\
+     [[step]]\nbarrier = \"b2\"\n",
 ];
 
 /// The longest that one attempt can last when nothing is heard of it: it never connects, or stands
@@ -254,7 +260,7 @@ impl Chaos {
         let launch = LaunchId(self.draw(self.launched + 2));
         let id = CommandId(self.draw(6));
         let before = self.likely.len();
-        match self.draw(8) {
+        match self.draw(9) {
             0 => self.exit(launch),
             1 => self.close(launch),
             2 => self.join(launch),
@@ -266,6 +272,11 @@ impl Chaos {
                 self.likely.push(Input::Stalled { launch, t3: self.now, stall });
             }
             6 => {
+                let text = if self.draw(3) == 0 { &b"nonsense"[..] } else { b"info x\n1" };
+                let note = Note { received: WTime::from_ns(1), text: text.to_vec() };
+                self.likely.push(Input::Noted { launch, t3: self.now, note });
+            }
+            7 => {
                 let wtime = WTime::from_ns(1);
                 let pong = Pong { seq: 7, received: wtime, encoded: wtime, clock_gap_ns: 0 };
                 let (t0, t3) = (self.now, self.now);

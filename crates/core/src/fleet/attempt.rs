@@ -420,7 +420,12 @@ impl Fleet {
         let outstanding = attempt.outstanding.first();
         let failure = Failure {
             launch,
-            state: outstanding.and_then(|(_, command)| command.state),
+            // At a barrier, or waiting for an info, it has no command, and is in a state all the
+            // same.
+            state: outstanding.map_or_else(
+                || attempt.machine.as_ref().and_then(|machine| machine.state()),
+                |(_, command)| command.state,
+            ),
             command: outstanding.map(|(id, _)| *id),
             name: outstanding.map_or(what, |(_, command)| command.name).to_owned(),
             error,
