@@ -530,6 +530,26 @@ fn who_dies_or_fails_on_the_way_to_a_barrier_is_not_waited_for() {
 }
 
 #[test]
+fn groups_meet_by_themselves() {
+    let job = "[job]\nworkers = 7\ngroup_size = 3\n[[step]]\nrun = \"true\"\n[[step]]\nbarrier = \"row\"\nscope = \"group\"\n[[step]]\necho = \"on\"\n";
+    let released = |fate: fn(u64, u64) -> Fate| {
+        let mut world = World::new(job, WorldOptions { fate, ..WorldOptions::calm(65) });
+        world.run();
+        let all = world.records.iter().filter_map(|event| match event {
+            Event::Released { workers, last, .. } => Some((*workers, last.0 % 3)),
+            _ => None,
+        });
+        let mut all: Vec<_> = all.collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(released(|_, _| Fate::Live), [(2, 1), (2, 2), (3, 0)]);
+    // Worker 3 is of group 0, which then has two.
+    let dies = |launch, _| if launch == 3 { Fate::Die } else { Fate::Live };
+    assert_eq!(released(dies), [(2, 0), (2, 1), (2, 2)]);
+}
+
+#[test]
 fn a_wave_whose_barriers_cannot_be_complete_is_skipped_in_words() {
     let job = "[job]\nitems = { range = 5 }\nat_once = 2\n[[step]]\nbarrier = \"b\"\n";
     let mut world = World::new(job, WorldOptions::calm(63));

@@ -17,10 +17,13 @@ use crate::program::Plan;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Touched {
     pub(super) wave: WaveId,
-    pub(super) barrier: u32,
+    pub(super) meeting: Meeting,
     /// Who was the last to come, or to go.
     pub(super) last: LaunchId,
 }
+
+/// Who meets: at which barrier, by its index, and in which group, if each meets by itself.
+pub(super) type Meeting = (u32, Option<u32>);
 
 impl Fleet {
     /// Whether all workers of a wave with barriers are alive together.
@@ -43,8 +46,9 @@ impl Fleet {
         };
         let name = self.barrier_name(wave, barrier);
         self.record(now, Event::Arrived { launch, lane, barrier: name });
-        self.wave_mut(wave).at_barriers.entry(barrier).or_default().push(launch);
-        self.touched.push(Touched { wave, barrier, last: launch });
+        let meeting = (barrier, self.group_at(launch, barrier));
+        self.wave_mut(wave).at_barriers.entry(meeting).or_default().push(launch);
+        self.touched.push(Touched { wave, meeting, last: launch });
     }
 
     /// A worker waits at a barrier no longer.
@@ -52,7 +56,8 @@ impl Fleet {
         let Some(wave) = self.attempt(launch).map(|attempt| attempt.wave) else {
             return;
         };
-        if let Some(there) = self.wave_mut(wave).at_barriers.get_mut(&barrier) {
+        let meeting = (barrier, self.group_at(launch, barrier));
+        if let Some(there) = self.wave_mut(wave).at_barriers.get_mut(&meeting) {
             there.retain(|known| *known != launch);
         }
     }
@@ -65,9 +70,12 @@ impl Fleet {
         if std::mem::replace(&mut attempt.is_beyond_barriers, true) {
             return;
         }
-        let wave = attempt.wave;
+        let (wave, index) = (attempt.wave, attempt.index);
+        let workers = self.wave(wave).workers;
+        let group = self.program.wave(wave).map_or(0, |def| def.group_of(index, workers).0);
         let run = self.wave_mut(wave);
         run.beyond_barriers += 1;
+        *run.beyond_by_group.entry(group).or_default() += 1;
         for there in run.at_barriers.values_mut() {
             there.retain(|known| *known != launch);
         }
@@ -76,21 +84,24 @@ impl Fleet {
 
     /// Notes that the barriers of a wave wait for fewer workers, because of `last`.
     pub(super) fn touch_barriers(&mut self, wave: WaveId, last: LaunchId) {
-        let barriers: Vec<u32> = self.wave(wave).at_barriers.keys().copied().collect();
-        let touched = barriers.into_iter().map(|barrier| Touched { wave, barrier, last });
+        let meetings: Vec<Meeting> = self.wave(wave).at_barriers.keys().copied().collect();
+        let touched = meetings.into_iter().map(|meeting| Touched { wave, meeting, last });
         self.touched.extend(touched);
     }
 
     /// Releases the barriers that are complete. What comes to barriers meanwhile waits for the next
     /// call, which [`Self::next_deadline`] asks for at once.
     pub(super) fn release_barriers(&mut self, now: CTime) {
-        for Touched { wave, barrier, last } in std::mem::take(&mut self.touched) {
+        for Touched { wave, meeting, last } in std::mem::take(&mut self.touched) {
+            let (barrier, group) = meeting;
+            let groups =
+                self.program.wave(wave).map_or(1, |def| def.groups(self.wave(wave).workers));
             let run = self.wave_mut(wave);
-            let expected = run.may_reach_barriers();
+            let expected = run.may_reach_barriers(group.map(|group| (group, groups)));
             let is_complete = |there: &Vec<LaunchId>| {
                 !there.is_empty() && u32::try_from(there.len()).is_ok_and(|there| there >= expected)
             };
-            let Some(there) = run.at_barriers.get_mut(&barrier).filter(|there| is_complete(there))
+            let Some(there) = run.at_barriers.get_mut(&meeting).filter(|there| is_complete(there))
             else {
                 continue;
             };
@@ -109,16 +120,36 @@ impl Fleet {
 
     fn barrier_name(&self, wave: WaveId, barrier: u32) -> String {
         let def = self.program.wave(wave);
-        let name = def.and_then(|def| def.barriers.get(usize::try_from(barrier).ok()?));
-        name.cloned().unwrap_or_default()
+        let def = def.and_then(|def| def.barriers.get(usize::try_from(barrier).ok()?));
+        def.map_or_else(String::new, |def| def.name.clone())
+    }
+
+    /// The group with which a worker meets at a barrier, if each group meets by itself.
+    fn group_at(&self, launch: LaunchId, barrier: u32) -> Option<u32> {
+        let attempt = self.attempt(launch)?;
+        let def = self.program.wave(attempt.wave)?;
+        let is_by_group = def.barriers.get(usize::try_from(barrier).ok()?)?.by_group;
+        let workers = self.wave(attempt.wave).workers;
+        is_by_group.then(|| def.group_of(attempt.index, workers).0)
     }
 }
 
 impl WaveRun {
-    /// How many workers may still come to a barrier: those that were launched, or will be, and
-    /// whose program is not over.
-    fn may_reach_barriers(&self) -> u32 {
+    /// How many workers may still come to a barrier, of one group of so many or of all: those that
+    /// were launched, or will be, and whose program is not over.
+    fn may_reach_barriers(&self, group: Option<(u32, u32)>) -> u32 {
         let workers = if self.wants_launch() { self.launchable } else { self.launched };
-        workers.saturating_sub(self.beyond_barriers)
+        let Some((group, groups)) = group else {
+            return workers.saturating_sub(self.beyond_barriers);
+        };
+        let members = match &self.only {
+            None => workers / groups + u32::from(group < workers % groups),
+            Some(only) => {
+                let launched = only.iter().take(usize::try_from(workers).unwrap_or(usize::MAX));
+                let members = launched.filter(|number| *number % groups == group).count();
+                u32::try_from(members).unwrap_or(u32::MAX)
+            }
+        };
+        members.saturating_sub(self.beyond_by_group.get(&group).copied().unwrap_or_default())
     }
 }

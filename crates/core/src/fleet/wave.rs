@@ -8,6 +8,7 @@ use musec_trace::{CTime, Event, Timer, WaveId};
 
 use super::Fleet;
 use super::attempt::{Attempt, AttemptState};
+use super::barrier::Meeting;
 use super::each::Source;
 use super::io::Output;
 use crate::limits::ITEMS_TEXT_BYTES_MAX;
@@ -23,13 +24,15 @@ pub(super) struct WaveRun {
     /// How many of them are launched at most.
     pub(super) launchable: u32,
     /// Their numbers, if not all are launched.
-    only: Option<Vec<u32>>,
+    pub(super) only: Option<Vec<u32>>,
     /// How many of them were launched.
     pub(super) launched: u32,
-    /// Who is at each barrier, by its index, in the order of arrival.
-    pub(super) at_barriers: BTreeMap<u32, Vec<LaunchId>>,
+    /// Who is at each barrier, in the order of arrival.
+    pub(super) at_barriers: BTreeMap<Meeting, Vec<LaunchId>>,
     /// How many workers no barrier waits for any more.
     pub(super) beyond_barriers: u32,
+    /// The same by group.
+    pub(super) beyond_by_group: BTreeMap<u32, u32>,
     /// How many attempts have not ended.
     pub(super) alive: u32,
     pub(super) at_once: u32,

@@ -289,11 +289,11 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         let workers = Workers::read(self.cx, keys, &known);
         let each = raw.each.is_some_and(|each| self.each(each, raw.after, &workers));
         let lists: Vec<_> = raw.setup.into_iter().chain(raw.steps).collect();
-        let vars = variables::variables(&lists);
-        let infos = variables::infos(&lists);
+        let (vars, infos) = (variables::variables(&lists), variables::infos(&lists));
+        let has_groups = workers.group_size.is_some();
         let scope = self.scope.clone().machine(workers.names, workers.columns(), &vars);
-        let scope = scope.with_infos(&infos).counted(!each || workers.workers.is_some());
-        let setup_scope = self.scope.clone().setup(&vars).with_infos(&infos);
+        let scope = scope.of_wave(&infos, has_groups).counted(!each || workers.workers.is_some());
+        let setup_scope = self.scope.clone().setup(&vars).of_wave(&infos, has_groups);
         let setup = raw.setup.filter(|setup| self.allows_setup(setup, &workers));
         let mut reader = StepReader {
             cx: &mut *self.cx,
@@ -313,11 +313,10 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         };
         let setup = read(setup, &setup_scope);
         let steps = read(raw.steps, &scope);
-        let backgrounds = reader.check_awaits();
-        let barriers = reader.check_barriers(&workers, each);
+        let (awaits, barriers) = (reader.check_awaits(), reader.check_barriers(&workers, each));
         let (reads_output, slots, lanes) = (reader.reads_output, reader.slots, reader.lanes);
         let (setup_outline, outline) = (lower::outline(&setup), lower::outline(&steps));
-        let mut lowering = Lowering::new(wave, &self.states, backgrounds);
+        let mut lowering = Lowering::new(wave, &self.states, awaits);
         let setup = (!setup.is_empty()).then(|| lowering.program(setup));
         let entry = lowering.program(steps);
         Wave {
@@ -330,6 +329,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
             max_workers: workers.max_workers,
             only: workers.only,
             keep: workers.keep,
+            group_size: workers.group_size,
             timeout: workers.timeout,
             connect_timeout: workers.connect_timeout,
             nodes: lowering.nodes,

@@ -104,6 +104,8 @@ pub(super) fn can_change(condition: &Expr, body: &[Step], vars: &[String]) -> bo
         | Binding::Index
         | Binding::Workers
         | Binding::Wave
+        | Binding::Group
+        | Binding::Place
         | Binding::Attempt
         | Binding::Item
         | Binding::Name

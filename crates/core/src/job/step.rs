@@ -359,7 +359,7 @@ impl<'t> StepReader<'_, 't> {
             }
             "done" => self.done(table.get("done")?),
             "parallel" => self.parallel(table, place),
-            "barrier" => self.barrier(table.get("barrier")?, place),
+            "barrier" => self.barrier(table, place),
             "wait_info" => self.wait_info(table.get("wait_info")?),
             "await" => self.awaited(table.get("await")?, place),
             "do" => {

@@ -29,6 +29,7 @@ pub(super) struct WorkerKeys<'v, 't> {
     max_workers: Option<&'v Spot<'t>>,
     only: Option<&'v Spot<'t>>,
     keep: Option<&'v Spot<'t>>,
+    group_size: Option<&'v Spot<'t>>,
 }
 
 impl<'v, 't> WorkerKeys<'v, 't> {
@@ -43,6 +44,7 @@ impl<'v, 't> WorkerKeys<'v, 't> {
             max_workers: table.get("max_workers"),
             only: table.get("only"),
             keep: table.get("keep"),
+            group_size: table.get("group_size"),
         }
     }
 
@@ -61,6 +63,7 @@ impl<'v, 't> WorkerKeys<'v, 't> {
             max_workers: self.max_workers.or(job.max_workers),
             only: self.only.or(job.only),
             keep: self.keep.or(job.keep),
+            group_size: self.group_size.or(job.group_size),
         }
     }
 
@@ -90,6 +93,8 @@ pub(super) struct Workers {
     pub max_workers: u32,
     pub only: Option<Vec<u32>>,
     pub keep: bool,
+    /// How many workers a group has.
+    pub group_size: Option<u32>,
     pub names: ItemNames,
     /// The columns of the table whose rows are the items, if that has been read.
     pub columns: Option<Vec<String>>,
@@ -156,6 +161,7 @@ impl Workers {
         let max_workers = keys.max_workers.and_then(|value| number(cx, "max_workers", value));
         let only = keys.only.and_then(|value| only(cx, value));
         let keep = keys.keep.and_then(|value| cx.boolean("keep", value));
+        let group_size = keys.group_size.and_then(|value| number(cx, "group_size", value));
         Self {
             workers,
             items,
@@ -165,6 +171,7 @@ impl Workers {
             max_workers: max_workers.unwrap_or(WORKERS_MAX),
             only: options.only.clone().or(only),
             keep: keep.unwrap_or(false),
+            group_size,
             names,
             columns,
         }

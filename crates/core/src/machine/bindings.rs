@@ -90,6 +90,10 @@ impl<'a> View<'a> {
         (self.machine.number, bytes)
     }
 
+    fn group(&self) -> (u32, u32) {
+        self.wave.group_of(self.machine.index, self.machine.workers)
+    }
+
     fn infos(&self) -> Value {
         let told: BTreeMap<&str, Value> = self
             .wave
@@ -130,6 +134,8 @@ impl Bindings for View<'_> {
             Binding::Param(param) => param_value(&self.program.param_values, param),
             Binding::Index => Value::from(self.machine.index),
             Binding::Workers => Value::from(self.machine.workers),
+            Binding::Group => Value::from(self.group().0),
+            Binding::Place => Value::from(self.group().1),
             Binding::Wave => Value::from(self.wave.name.as_str()),
             Binding::Attempt => Value::from(self.machine.attempt.0),
             Binding::Item => self.machine.item.clone(),

@@ -195,6 +195,7 @@ impl Map {
             setup: None,
             slots: 0,
             vars: Vec::new(),
+            group_size: None,
             barriers: Vec::new(),
             infos: Vec::new(),
             reads_output: false,

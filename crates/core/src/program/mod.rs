@@ -108,8 +108,10 @@ pub struct Wave {
     pub(crate) slots: u32,
     /// Names of variables that `set` steps give values, sorted.
     pub(crate) vars: Vec<String>,
-    /// Names of the barriers of its steps, sorted.
-    pub(crate) barriers: Vec<String>,
+    /// How many workers a group has, if the job says it.
+    pub(crate) group_size: Option<u32>,
+    /// The barriers of its steps, sorted by their names.
+    pub(crate) barriers: Vec<BarrierDef>,
     /// Keys of infos that steps wait for, sorted.
     pub(crate) infos: Vec<String>,
     /// Whether an expression other than `expect` reads `last.output`.
@@ -121,6 +123,17 @@ pub struct Wave {
 }
 
 impl Wave {
+    /// The group and the place within it of worker `index` of `workers`.
+    pub(crate) fn group_of(&self, index: u32, workers: u32) -> (u32, u32) {
+        let groups = self.groups(workers);
+        (index % groups, index / groups)
+    }
+
+    /// How many groups `workers` are; at least one.
+    pub(crate) fn groups(&self, workers: u32) -> u32 {
+        workers.div_ceil(self.group_size.unwrap_or(u32::MAX).max(1)).max(1)
+    }
+
     /// Where a lane is: for each lane around it, and itself, its number within the one around.
     #[must_use]
     pub fn lane_path(&self, lane: LaneNo) -> &[u32] {
@@ -163,6 +176,14 @@ impl Wave {
         };
         counts.chain(items)
     }
+}
+
+/// A barrier of a wave's steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BarrierDef {
+    pub name: String,
+    /// Whether each group meets by itself.
+    pub by_group: bool,
 }
 
 /// A number of workers: given, or to be evaluated.

@@ -8,6 +8,7 @@
 //! files can be reached from an expression.
 
 mod engine;
+mod planning;
 mod scan;
 mod scope;
 mod text;
@@ -18,9 +19,8 @@ use thiserror::Error;
 pub use engine::Expr;
 pub(crate) use minijinja::Value;
 pub(crate) use minijinja::value::ValueKind;
-pub(crate) use scope::{
-    Binding, Bindings, Columns, ItemNames, Planning, RESERVED, Scope, param_value,
-};
+pub(crate) use planning::{Planning, param_value};
+pub(crate) use scope::{Binding, Bindings, Columns, ItemNames, RESERVED, Scope};
 pub use text::Template;
 pub(crate) use text::{Literal, whole_expression};
 

@@ -18,6 +18,10 @@ pub(crate) enum Binding {
     Workers,
     /// The wave's name.
     Wave,
+    /// The worker's group.
+    Group,
+    /// Its place within the group.
+    Place,
     /// The attempt's number within its worker.
     Attempt,
     /// The item.
@@ -99,9 +103,6 @@ pub(crate) const RESERVED: &[&str] = &[
     "else",
     "__spent",
 ];
-
-/// Names that later versions bind.
-const LATER: &[&str] = &["group", "place"];
 
 /// What kind of items a wave has, as far as names depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,10 +241,14 @@ impl<'a> Scope<'a> {
         scope
     }
 
-    /// The same with what user code tells, for keys that steps wait for.
-    pub(crate) fn with_infos(mut self, infos: &'a [String]) -> Self {
+    /// The same with what user code tells, for keys that steps wait for, and with the worker's
+    /// group and place, if the wave has groups.
+    pub(crate) fn of_wave(mut self, infos: &'a [String], has_groups: bool) -> Self {
         if !infos.is_empty() {
             self.names.insert("info", Binding::Info);
+        }
+        if has_groups {
+            self.names.extend([("group", Binding::Group), ("place", Binding::Place)]);
         }
         self.infos = infos;
         self
@@ -306,16 +311,13 @@ impl<'a> Scope<'a> {
         let is_column = match self.columns {
             Columns::None => false,
             Columns::Known(columns) => columns.iter().any(|column| column == name),
-            Columns::AtRunTime => !LATER.contains(&name) && name != "outputs_of",
+            Columns::AtRunTime => !["group", "place", "outputs_of"].contains(&name),
         };
         self.names.get(name).copied().or_else(|| is_column.then_some(Binding::Column))
     }
 
     /// What to say of a name that is not bound: message and cure.
     pub(super) fn unbound(&self, name: &str) -> (String, Option<String>) {
-        if LATER.contains(&name) {
-            return (format!("`{name}` is not yet supported"), None);
-        }
         if self.hidden.contains(&name) {
             return self.hidden_by_list(name);
         }
@@ -329,6 +331,9 @@ impl<'a> Scope<'a> {
             }
             ("workers", _) if self.place == Place::Steps => {
                 "with `each`, how many workers there are is known only at the wave's end".to_owned()
+            }
+            ("group" | "place", _) if self.place != Place::Plan => {
+                "it is bound where the wave has `group_size`".to_owned()
             }
             ("info", _) if self.place != Place::Plan => {
                 "it is bound where a step has `wait_info`".to_owned()
@@ -428,67 +433,4 @@ impl<'a> Scope<'a> {
             is_syntax: false,
         })
     }
-}
-
-/// Bindings of a wave that is being planned.
-pub(crate) struct Planning<'a> {
-    params: &'a [Value],
-    cores: u32,
-    /// The function `outputs_of`, if the waves before it are over.
-    outputs_of: Value,
-}
-
-impl<'a> Planning<'a> {
-    /// Of parameters only.
-    pub(crate) const fn of(params: &'a [Value]) -> Self {
-        Self { params, cores: 0, outputs_of: Value::UNDEFINED }
-    }
-
-    /// Of parameters, cores, and the keys that waves put, by their names.
-    pub(crate) fn new(
-        params: &'a [Value],
-        cores: u32,
-        outputs: Option<BTreeMap<String, Vec<String>>>,
-    ) -> Self {
-        let outputs_of = outputs.map_or(Value::UNDEFINED, |outputs| {
-            let outputs: BTreeMap<String, Value> =
-                outputs.into_iter().map(|(wave, keys)| (wave, Value::from(keys))).collect();
-            Value::from_function(move |wave: String| {
-                outputs.get(&wave).cloned().unwrap_or_else(|| Value::from(Vec::<Value>::new()))
-            })
-        });
-        Self { params, cores, outputs_of }
-    }
-}
-
-impl Bindings for Planning<'_> {
-    fn value(&self, _name: &str, binding: Binding) -> Value {
-        match binding {
-            Binding::Param(param) => param_value(self.params, param),
-            Binding::Cores => Value::from(self.cores),
-            Binding::OutputsOf => self.outputs_of.clone(),
-            Binding::Index
-            | Binding::Workers
-            | Binding::Wave
-            | Binding::Attempt
-            | Binding::Item
-            | Binding::Name
-            | Binding::Stem
-            | Binding::Ext
-            | Binding::Column
-            | Binding::Vars
-            | Binding::Info
-            | Binding::Last
-            | Binding::Loop(_) => Value::UNDEFINED,
-        }
-    }
-}
-
-/// A parameter's value.
-pub(crate) fn param_value(params: &[Value], param: u32) -> Value {
-    usize::try_from(param)
-        .ok()
-        .and_then(|param| params.get(param))
-        .cloned()
-        .unwrap_or(Value::UNDEFINED)
 }

@@ -1,10 +1,10 @@
 //! Barriers as one machine sees them; who waits for whom is the fleet's.
 
-use musec_core::{Advance, Progress};
+use musec_core::{Advance, Facts, Progress};
 use musec_protocol::Outcome;
 use musec_trace::{CTime, WaitReason};
 
-use crate::{Walk, facts, steps, wrong};
+use crate::{Walk, echoed, facts, job, steps, wrong};
 
 impl Walk<'_> {
     fn release(&mut self) -> Progress {
@@ -90,6 +90,22 @@ fn barriers_that_cannot_be_reached_together_are_refused() {
     assert!(of("workers = 3", twice).contains("in two lanes of one worker"));
     let listed = "[[step]]\npipelined = true\ndo = [{ barrier = \"b\" }]";
     assert!(of("workers = 3", listed).contains("within a pipelined list"));
-    let later = of("workers = 3", "[[step]]\nbarrier = \"b\"\nscope = \"group\"");
-    assert!(later.contains("`scope` is not yet supported"), "{later}");
+    let grouped = |head: &str| {
+        of(head, "[[step]]\nbarrier = \"b\"\nscope = \"group\"\n[[step]]\nbarrier = \"b\"")
+    };
+    assert!(grouped("workers = 3").contains("a barrier of a group in a wave without groups"));
+    let two = grouped("workers = 3\ngroup_size = 2");
+    assert!(two.contains("is of the wave in one place, of a group in another"), "{two}");
+    let odd = of("workers = 3\ngroup_size = 2", "[[step]]\nbarrier = \"b\"\nscope = \"row\"");
+    assert!(odd.contains("`scope` is \"wave\" or \"group\""), "{odd}");
+    assert!(of("workers = 3", "[[step]]\necho = \"{{ group }}\"").contains("has `group_size`"));
+}
+
+#[test]
+fn all_groups_first_places_are_filled_first() {
+    let program =
+        job("[job]\nworkers = 7\ngroup_size = 3\n[[step]]\necho = \"{{ group }}.{{ place }}\"\n");
+    let names = (0..7).map(|index| echoed(&program, Facts { index, workers: 7, ..facts() }));
+    let names: Vec<_> = names.collect();
+    assert_eq!(names, ["0.0", "1.0", "2.0", "0.1", "1.1", "2.1", "0.2"]);
 }

@@ -9,7 +9,6 @@ pub(in crate::job) static LATER: &[Later] = &[
     later("fail_fast", &[Place::Job, Place::Wave]),
     later("allow_failures", &[Place::Job, Place::Wave]),
     later("speculate", &[Place::Job, Place::Wave]),
-    later("group_size", &[Place::Job, Place::Wave]),
     later("over_launch", &[Place::Job, Place::Wave]),
     later("max_attempts", &[Place::Job, Place::Wave]),
     later("max_cost", &[Place::Job]),
@@ -18,7 +17,6 @@ pub(in crate::job) static LATER: &[Later] = &[
     later("to", &[Place::Step]),
     later("from", &[Place::Step]),
     later("on", &[Place::Step]),
-    later("scope", &[Place::Step]),
     later("once", &[Place::Step]),
 ];
 

@@ -116,6 +116,7 @@ value that does not exist fails the step.
 | `index` | the worker's number within its wave, from 0 | steps |
 | `workers` | how many workers the wave has | steps, but not of waves with `each` without `workers` |
 | `wave` | the wave's name | steps |
+| `group`, `place` | the worker's group, and its place within that, from 0 | steps of waves with `group_size` |
 | `attempt` | the attempt's number within the worker, from 0 | steps |
 | `item` | the item | `[[step]]` of waves with `items` |
 | `name`, `stem`, `ext` | of an item that is a text: the last part of the key, without its extension, its extension | as `item` |

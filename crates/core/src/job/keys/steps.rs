@@ -189,6 +189,14 @@ pub(super) static KEYS: &[Key] = &[
         "parallel = { here = [{ run = \"./ask a\" }], there = [{ run = \"./ask b\" }] }\nfirst = true",
     ),
     modifier(
+        "scope",
+        Takes::OneOf(&["wave", "group"]),
+        "wave",
+        &["barrier"],
+        "Who meets: all workers of the wave, or those of one group (of `group_size`).",
+        "[job]\nworkers = 64\ngroup_size = 16\n\n[[step]]\nbarrier = \"row\"\nscope = \"group\"\n\n[[step]]\nrun = \"./next\"",
+    ),
+    modifier(
         "pipelined",
         Takes::Boolean,
         "false",

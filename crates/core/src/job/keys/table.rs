@@ -139,6 +139,16 @@ pub(super) static KEYS: &[Key] = &[
         "workers = \"cores * 2\"",
     ),
     key(
+        "group_size",
+        WORKERS,
+        Takes::Number,
+        "",
+        "Puts the workers into groups of so many, for `group`, `place` and barriers of a group. All \
+         groups' first places are filled first: worker `index` is in group `index % groups`, at place \
+         `index // groups`.",
+        "[job]\nworkers = 64\ngroup_size = 16\n\n[[step]]\nrun = \"./cell --of {{ group }} --at {{ place }}\"",
+    ),
+    key(
         "max_workers",
         WORKERS,
         Takes::Number,
