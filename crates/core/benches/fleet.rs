@@ -1,6 +1,12 @@
 //! What a command costs in the fleet alone: a reply in, the records and the next command out. No
 //! socket, no TLS, no journal. `cargo bench -p musec-core`.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a bench reads the clock and prints what it says"
+)]
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;

@@ -30,7 +30,8 @@ use crate::error::WorkerError;
 /// The word that a scripted worker's `run` begins with, to wait for all others.
 pub const TOGETHER: &str = "together";
 
-/// Handshakes under way at a time: fewer than a coordinator takes strangers, enough to keep it busy.
+/// Handshakes under way at a time: fewer than a coordinator takes strangers, enough to keep it
+/// busy.
 const JOINING_MAX: usize = 64;
 
 /// After the coming together of all workers: what the last ones have caused is over by then.
@@ -93,6 +94,9 @@ pub fn run_scripted(
     })
 }
 
+/// Ends when a command's time is over.
+type Wait = Pin<Box<dyn Future<Output = ()>>>;
+
 /// What the workers of one process share.
 struct All {
     workers: usize,
@@ -144,7 +148,7 @@ struct Session {
     /// What waits for its turn.
     queue: VecDeque<(Command, WTime)>,
     /// What goes on now, for some time.
-    now: Option<(Begun, Pin<Box<dyn Future<Output = ()>>>)>,
+    now: Option<(Begun, Wait)>,
 }
 
 /// A command of which the first stamps are taken.
@@ -222,7 +226,7 @@ impl Session {
     }
 
     /// What a command waits for, by the script.
-    fn wait_of(&self, action: &Action) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+    fn wait_of(&self, action: &Action) -> Option<Wait> {
         match action {
             Action::Sleep { duration_ns } => {
                 Some(Box::pin(tokio::time::sleep(Duration::from_nanos(*duration_ns))))

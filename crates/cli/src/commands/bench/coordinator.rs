@@ -1,5 +1,5 @@
-//! `musec bench coordinator`: a whole run, recorded and over TLS, whose workers are scripted ones of
-//! another process; and the floor beside it, round for round.
+//! `musec bench coordinator`: a whole run, recorded and over TLS, whose workers are scripted ones
+//! of another process; and the floor beside it, round for round.
 //!
 //! CPU and memory are this process's alone. The workers come together before the first command and
 //! after the last, and what is between is what a command costs; what is before is the handshake.
