@@ -375,6 +375,36 @@ fn progress_counts_every_worker_once_and_names_the_slowest() {
 }
 
 #[test]
+fn progress_is_told_the_same_when_what_is_past_is_forgotten() {
+    let mut log = Log::new(200, 2);
+    for launch in 0..2 {
+        log.request(0, launch);
+        log.join(launch, 10 * MS, 20 * MS, hello(12 * MS, true));
+    }
+    for id in 0..50 {
+        let at = (30 + id) * MS;
+        log.send(0, id, "run", at, at);
+        log.reply(0, at, reply(id, [at; 4], &[]));
+    }
+    log.send(0, 50, "get", 90 * MS, 90 * MS);
+    log.send(1, 0, "run", 95 * MS, 95 * MS);
+    let whole = log.fold();
+    let mut short = log.fold();
+    short.forget_past();
+    let commands = |trace: &musec_analysis::Trace| -> usize {
+        trace.attempts().values().map(|attempt| attempt.commands.len()).sum()
+    };
+    assert_eq!((commands(&whole), commands(&short)), (52, 2));
+    let told = |trace: &musec_analysis::Trace| {
+        let slowest = trace.slowest(c(100 * MS), 5);
+        let rows = slowest.iter().map(|row| (row.worker.0, row.command.clone(), row.elapsed_ns));
+        (rows.collect::<Vec<_>>(), trace.counts().clone(), trace.total_workers(), trace.waiting())
+    };
+    assert_eq!(told(&whole), told(&short));
+    assert_eq!(told(&short).0.len(), 2);
+}
+
+#[test]
 fn a_worker_counts_by_its_last_attempt_that_did_not_stand_aside() {
     let mut log = Log::new(200, 1);
     for (launch, outcome) in

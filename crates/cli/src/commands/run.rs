@@ -21,6 +21,10 @@ use crate::runs::{Follower, ReadRun};
 /// Time between two looks at the journal.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// Looks after which what is past is forgotten: progress shows what goes on, and the report at the
+/// end reads the journal anew.
+const FORGET_EVERY: u64 = 10;
+
 pub(crate) fn run(places: &Places, args: &RunArgs) -> Result<ExitCode, CliError> {
     let beside = Beside {
         params: &args.params,
@@ -68,6 +72,7 @@ fn execute(run: Run, folder: &RunFolder, progress: &mut Progress) -> Result<Fini
         .spawn(move || drop(done.send(run.execute())))
         .map_err(|source| CliError::Run(RunError::Loop(source)))?;
     let mut follower = None;
+    let mut looks = 0u64;
     let result = loop {
         match ended.recv_timeout(LOOK_EVERY) {
             Ok(result) => break result.map_err(CliError::from),
@@ -80,6 +85,10 @@ fn execute(run: Run, folder: &RunFolder, progress: &mut Progress) -> Result<Fini
             && follower.advance().is_ok()
         {
             progress.show(&follower.trace);
+            looks += 1;
+            if looks.is_multiple_of(FORGET_EVERY) {
+                follower.trace.forget_past();
+            }
         }
     };
     // It has sent its result, or has panicked; either way there is nothing to wait for.
