@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use musec_core::build::{
-    Info, Job, Loop, State, Task, Value, Var, Wave, await_task, break_if, choose, done, echo, fail,
+    Info, Job, Loop, State, Task, Value, Var, Wave, await_task, barrier, break_if, choose, done, echo, fail,
     get, goto, list, parallel, print, put, repeat, run, run_argv, set, sleep, wait_info,
     while_true,
 };
@@ -226,6 +226,15 @@ fn all_that_a_job_file_can_say_can_be_said_in_rust() {
         let job = Job::new("items").wave(items.step(echo("{{ item }}")));
         job.build().unwrap_or_else(|error| panic!("{error}\n{}", job.text()));
     }
+}
+
+#[test]
+fn workers_that_meet_can_be_built() {
+    let wave = Wave::new("grid").workers(4).group_size(2);
+    let wave = wave.step(barrier("row").of_group().timeout(Duration::from_secs(9)));
+    let wave = wave.step(barrier("all")).step(echo("{{ group }} {{ place }}"));
+    let job = Job::new("grid").wave(wave);
+    job.build().unwrap_or_else(|error| panic!("{error}\n{}", job.text()));
 }
 
 #[test]

@@ -92,6 +92,11 @@ pub fn wait_info(info: Info) -> Step<kind::Wait> {
     Step::new("wait_info", info.name())
 }
 
+/// Waits until all workers of the wave have come to the barrier of this name.
+pub fn barrier(name: &str) -> Step<kind::Meeting> {
+    Step::new("barrier", name)
+}
+
 /// Goes on at the first of the wave's own steps that names this state: an edge of the graph.
 pub fn goto(state: State) -> Step<kind::Decision> {
     Step::new("goto", state.name())

@@ -44,7 +44,7 @@ mod text;
 mod wave;
 
 pub use actions::{
-    await_task, break_if, choose, done, echo, fail, get, goto, list, parallel, print, put, repeat,
+    await_task, barrier, break_if, choose, done, echo, fail, get, goto, list, parallel, print, put, repeat,
     run, run_argv, set, sleep, wait_info, while_true,
 };
 pub use error::BuildError;

@@ -30,6 +30,9 @@ pub mod kind {
     /// Waits for something.
     #[derive(Clone, Copy, Debug)]
     pub enum Wait {}
+    /// Waits for other workers.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Meeting {}
     /// Decided by the coordinator alone: nothing is sent.
     #[derive(Clone, Copy, Debug)]
     pub enum Decision {}
@@ -48,6 +51,7 @@ impl<K: Command> Bounded for K {}
 impl Bounded for kind::List {}
 impl Bounded for kind::Lanes {}
 impl Bounded for kind::Wait {}
+impl Bounded for kind::Meeting {}
 
 /// A step; its kind says which modifiers go with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -251,6 +255,13 @@ impl Step<kind::Lanes> {
     /// The first lane that ends well ends it; the others are cancelled.
     pub fn first(self) -> Self {
         self.with("first", true)
+    }
+}
+
+impl Step<kind::Meeting> {
+    /// Those of one group meet, not all of the wave.
+    pub fn of_group(self) -> Self {
+        self.with("scope", "group")
     }
 }
 

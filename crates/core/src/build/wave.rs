@@ -66,6 +66,11 @@ impl Wave {
         self.with("at_once", attempts)
     }
 
+    /// How many workers a group has: `group` and `place` are then bound.
+    pub fn group_size(self, workers: u32) -> Self {
+        self.with("group_size", workers)
+    }
+
     /// The time of each attempt, from its hello.
     pub fn timeout(self, time: Duration) -> Self {
         self.with("timeout", duration(time))

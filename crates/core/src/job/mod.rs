@@ -314,8 +314,7 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
         let mut read = |steps: Option<&Spot<'t>>, scope: &Scope<'_>| {
             steps.map_or_else(Vec::new, |steps| reader.read(steps, scope, &raw.name))
         };
-        let setup = read(setup, &setup_scope);
-        let steps = read(raw.steps, &scope);
+        let (setup, steps) = (read(setup, &setup_scope), read(raw.steps, &scope));
         let (awaits, barriers) = (reader.check_awaits(), reader.check_barriers(&workers, each));
         let (reads_output, slots, lanes) = (reader.reads_output, reader.slots, reader.lanes);
         let (setup_outline, outline) = (lower::outline(&setup), lower::outline(&steps));

@@ -14,6 +14,7 @@ use musec_core::job::{Options, parse};
 use musec_protocol::{
     Action, ClockKind, CommandId, Hello, LaunchId, Outcome, Pong, Reply, Tail, WTime,
 };
+use musec_trace::journal::append_entry;
 use musec_trace::{CTime, Event, Joined, Phase, PhaseKind, Record, RunStatus, Usage};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -50,6 +51,8 @@ pub(super) struct World {
     future: VecDeque<(CTime, LaunchId, Next)>,
     /// What was recorded and is not folded yet.
     records: Vec<Record>,
+    /// Room for their bytes, used again and again as a journal uses its chunks.
+    bytes: Vec<u8>,
     trace: Trace,
     status: Option<RunStatus>,
     launched: u64,
@@ -72,6 +75,7 @@ impl World {
             workers,
             future: VecDeque::new(),
             records: Vec::new(),
+            bytes: Vec::new(),
             trace: Trace::default(),
             status: None,
             launched: 0,
@@ -100,7 +104,11 @@ impl World {
             }
             let folded = cpu();
             self.events += self.records.len() as u64;
-            std::hint::black_box(musec_trace::journal::encode(self.records.drain(..)));
+            self.bytes.clear();
+            for record in self.records.drain(..) {
+                append_entry(&mut self.bytes, record);
+            }
+            std::hint::black_box(&self.bytes);
             let encoded = cpu();
             self.spent.deciding += decided.saturating_sub(start);
             self.spent.folding += folded.saturating_sub(decided);
