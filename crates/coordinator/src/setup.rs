@@ -70,8 +70,9 @@ pub struct RunSetup {
 
 impl RunSetup {
     /// A run of a job that was built in Rust, with local workers: recorded, in a folder of
-    /// `.musec/runs`, on a free port of loopback; relative paths start at the present folder. All of
-    /// that can be changed in what is returned. `worker_program` is a `musec`, or a `musec-worker`.
+    /// `.musec/runs`, on a free port of loopback; relative paths start at the present folder. All
+    /// of that can be changed in what is returned. `worker_program` is a `musec`, or a
+    /// `musec-worker`.
     ///
     /// # Errors
     /// With all that is wrong with the job.

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use musec_core::build::{
-    Info, Job, Loop, State, Task, Value, Var, Wave, await_task, barrier, break_if, choose, done, echo, fail,
-    get, goto, list, parallel, print, put, repeat, run, run_argv, set, sleep, wait_info,
-    while_true,
+    Info, Job, Loop, State, Task, Value, Var, Wave, await_task, barrier, break_if, choose, done,
+    echo, fail, get, goto, list, parallel, print, put, repeat, run, run_argv, set, sleep,
+    wait_info, while_true,
 };
 use musec_core::job::{Options, parse};
 use musec_core::{Program, StepCategory, steps};

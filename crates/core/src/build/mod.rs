@@ -44,8 +44,8 @@ mod text;
 mod wave;
 
 pub use actions::{
-    await_task, barrier, break_if, choose, done, echo, fail, get, goto, list, parallel, print, put, repeat,
-    run, run_argv, set, sleep, wait_info, while_true,
+    await_task, barrier, break_if, choose, done, echo, fail, get, goto, list, parallel, print, put,
+    repeat, run, run_argv, set, sleep, wait_info, while_true,
 };
 pub use error::BuildError;
 pub use header::Job;

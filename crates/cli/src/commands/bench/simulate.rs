@@ -2,11 +2,11 @@
 //! core's fleet and machines, the bytes of the journal, and the fold. No socket, no process, no
 //! disk.
 //!
-//! In: sizes. Out: CPU for each event, beside that of a thousand workers in the same run, and what a
-//! worker takes in memory. The workers are fake ones of this thread. Their commands take a second of
-//! virtual time, and each worker answers a heartbeat a second, so that sweeps and deadlines come as
-//! often as in a run. One batch of inputs after the other is decided, folded and encoded, so that
-//! each of these is measured by itself; making the inputs counts as deciding.
+//! In: sizes. Out: CPU for each event, beside that of a thousand workers in the same run, and what
+//! a worker takes in memory. The workers are fake ones of this thread. Their commands take a second
+//! of virtual time, and each worker answers a heartbeat a second, so that sweeps and deadlines come
+//! as often as in a run. One batch of inputs after the other is decided, folded and encoded, so
+//! that each of these is measured by itself; making the inputs counts as deciding.
 
 mod world;
 
