@@ -118,7 +118,7 @@ type Paths = BTreeMap<(LaunchId, Vec<u32>), Vec<String>>;
 
 fn paths(program: Program) -> (RunStatus, Paths) {
     let name = |states: &[String], state: Option<StateId>| {
-        state.map_or("-".to_owned(), |state| states[state.0 as usize].clone())
+        state.map_or_else(|| "-".to_owned(), |state| states[state.0 as usize].clone())
     };
     let states: Vec<String> = program.states.iter().map(|state| state.name.clone()).collect();
     // The states differ after the first pass of worker 1, and after two of worker 2.

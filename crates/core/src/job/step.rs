@@ -386,10 +386,9 @@ impl<'t> StepReader<'_, 't> {
                     // Not counted as a reader of output: the step keeps its own until then.
                     self.cx.expression("expect", value, judging.as_ref().unwrap_or(place.scope))
                 });
-                let (template, text) = self.command(action, table, place.scope)?;
+                let (action, text) = self.command(action, table, place.scope)?;
                 let state = self.states.number(self.wave, place.state);
                 let category = table.get("category").and_then(|value| self.category(value));
-                let action = template;
                 let kind = Kind::Command { state, action, expect, category, background };
                 Some((kind, text))
             }

@@ -55,7 +55,7 @@ pub(super) struct World {
     bytes: Vec<u8>,
     trace: Trace,
     status: Option<RunStatus>,
-    launched: u64,
+    launched: u32,
     /// Workers that have a command.
     busy: u32,
     events: u64,
@@ -180,9 +180,9 @@ impl World {
                 Output::Record(at, event) => self.records.push(Record { at, event }),
                 Output::Launch(launch) => {
                     // Workers come one after the other, and so does all that they do.
-                    let gap = DELAY.as_nanos() as u64 / u64::from(self.workers) * self.launched;
+                    let gap = DELAY / self.workers * self.launched;
                     self.launched += 1;
-                    let at = self.now.after(DELAY).after(Duration::from_nanos(gap));
+                    let at = self.now.after(DELAY).after(gap);
                     self.future.push_back((at, launch, Next::Join));
                 }
                 Output::Send(launch, command) => {
