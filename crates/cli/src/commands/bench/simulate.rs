@@ -56,6 +56,8 @@ struct Figures {
 
 pub(super) fn simulate(args: &BenchSimulateArgs) -> Result<ExitCode, CliError> {
     let BenchSimulateArgs { workers, commands, format } = *args;
+    // What any run takes, however few its workers are, is there before memory is looked at.
+    World::new(1, commands)?.run();
     let bytes = resident_bytes();
     // Stays until the end, so that what it took is not given to the fold.
     let mut gathered = World::new(workers, commands)?;
