@@ -319,6 +319,8 @@ pub(crate) enum BenchCommand {
     Launch(BenchLaunchArgs),
     /// CPU that recording an event takes
     Record(BenchRecordArgs),
+    /// CPU and memory of many workers' decisions and their fold, without sockets and processes
+    Simulate(BenchSimulateArgs),
     /// Scripted workers, for `bench coordinator`: tickets on standard input
     #[command(hide = true)]
     Scripted { workers: u32 },
@@ -367,6 +369,20 @@ pub(crate) struct BenchRecordArgs {
     /// Measure this many times; figures are medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: u32,
+    /// How to print the figures
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  musec bench simulate --workers 100000 --format json")]
+pub(crate) struct BenchSimulateArgs {
+    /// Fake workers; with more than 1000, a run with 1000 is measured beside it
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) workers: u32,
+    /// Commands of each worker
+    #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) commands: u32,
     /// How to print the figures
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

@@ -1,4 +1,4 @@
-//! `musec bench record` and `musec bench launch`, small: the figures are there, belong together and
+//! `musec bench record`, `simulate` and `launch`, small: the figures are there, belong together and
 //! leave nothing behind. How good they are is measured elsewhere, on an idle machine.
 
 mod support;
@@ -41,6 +41,29 @@ fn recording_an_event_costs_something_and_its_parts_belong_together() {
     assert!((20..200).contains(&of("bytes_per_event")), "{figures}");
     place.assert_nothing_left(LIMIT);
     assert_no_folders(&place);
+}
+
+#[test]
+fn a_run_of_fake_workers_is_decided_folded_and_encoded_to_its_end() {
+    let place = Place::new("");
+    let figures = figures(&place, &["simulate", "--workers", "1001", "--commands", "2"]);
+    assert_eq!(figures["schema"], 1);
+    let of = |key: &str| number(&figures[key]);
+    assert_eq!((of("workers"), of("commands")), (1001, 2));
+    // A worker: asked for, accepted, joined, into its state twice and out of it, ended; three
+    // commands, quit among them, decided, sent and answered; two heartbeats, its closing. The run:
+    // a name of a state, a wave's start and end, its own end.
+    assert_eq!(of("events"), 1001 * (3 + 3 + 1 + 3 * 3 + 2 + 1) + 4, "{figures}");
+    let parts = ["deciding", "encoding", "folding"].map(|part| of(&format!("{part}_ns_per_event")));
+    assert!(parts.iter().all(|part| *part > 0), "{figures}");
+    let whole = of("ns_per_event");
+    assert!(
+        (parts.iter().sum::<u64>()..=parts.iter().sum::<u64>() + 3).contains(&whole),
+        "{figures}"
+    );
+    assert!(of("ns_per_event_of_1000") > 0 && of("ratio_thousandths") > 0, "{figures}");
+    assert!(of("bytes_per_worker") > 0 && of("wall_ns") > 0, "{figures}");
+    place.assert_nothing_left(LIMIT);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! From a program to a run: everything that can fail does so before a worker is launched.
 
 use std::collections::VecDeque;
-use std::net::{SocketAddr, TcpListener as StdListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use musec_core::Program;
+use musec_core::build::{BuildError, Job};
 use musec_core::fleet::{Fleet, FleetOptions};
 use musec_protocol::RunId;
 use musec_trace::{CClock, CTime, Event, RunStarted, RunStatus};
@@ -38,6 +39,9 @@ const STARTING_PER_CORE: u32 = 2;
 /// of TCP, a second later.
 const WAITING_CONNECTIONS_MAX: i32 = 4096;
 
+/// Folder of all runs of those who name none.
+const RUNS: &str = ".musec/runs";
+
 /// What a run needs to know.
 #[derive(Clone, Debug)]
 pub struct RunSetup {
@@ -62,6 +66,30 @@ pub struct RunSetup {
     pub options_json: String,
     /// Version of the program, for the journal.
     pub version: String,
+}
+
+impl RunSetup {
+    /// A run of a job that was built in Rust, with local workers: recorded, in a folder of
+    /// `.musec/runs`, on a free port of loopback; relative paths start at the present folder. All
+    /// of that can be changed in what is returned. `worker_program` is a `musec`, or a
+    /// `musec-worker`.
+    ///
+    /// # Errors
+    /// With all that is wrong with the job.
+    pub fn local(job: &Job, worker_program: impl Into<PathBuf>) -> Result<Self, BuildError> {
+        Ok(Self {
+            program: Arc::new(job.build()?),
+            job_text: job.text().into_bytes(),
+            job_folder: absolute(Path::new(".")),
+            runs: PathBuf::from(RUNS),
+            worker_program: worker_program.into(),
+            launch_by: LaunchBy::Local,
+            is_recorded: true,
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            options_json: "{}".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    }
 }
 
 /// Who starts the workers of a run.

@@ -4,6 +4,7 @@
 //! Invariants: no clock is read and no I/O is done, so that a run can be decided again from its
 //! journal, byte for byte; nothing has an order that is not told.
 
+pub mod build;
 mod byte_range;
 pub mod duration;
 pub mod fleet;

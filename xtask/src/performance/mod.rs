@@ -31,6 +31,8 @@ struct Sizes {
     commands_of_one: u32,
     rounds: u32,
     events: u32,
+    /// Workers of the simulation.
+    simulated: u32,
     /// Items of the whole command, and how often it is timed.
     items: u32,
     times: usize,
@@ -44,6 +46,7 @@ const FULL: Sizes = Sizes {
     commands_of_one: 20_000,
     rounds: 5,
     events: 1_000_000,
+    simulated: 100_000,
     items: 1000,
     times: 7,
     is_quick: false,
@@ -56,6 +59,7 @@ const QUICK: Sizes = Sizes {
     commands_of_one: 200,
     rounds: 1,
     events: 20_000,
+    simulated: 2_000,
     items: 40,
     times: 3,
     is_quick: true,
@@ -71,6 +75,7 @@ struct Measured {
     one_of_most: Value,
     launch: Value,
     record: Value,
+    simulate: Value,
     whole: whole::Whole,
 }
 
@@ -141,7 +146,7 @@ fn measure(bench: &Bench<'_>, sizes: Sizes) -> Result<Measured, String> {
     let one = |name, workers, more: &[&str]| {
         bench.coordinator(name, workers, commands_of_one, rounds, more)
     };
-    let said = [workers, sizes.events, rounds].map(|number| number.to_string());
+    let said = [workers, sizes.events, rounds, sizes.simulated].map(|number| number.to_string());
     let (busy, untraced) = with_and_without_trace(bench, sizes)?;
     Ok(Measured {
         busy,
@@ -152,6 +157,7 @@ fn measure(bench: &Bench<'_>, sizes: Sizes) -> Result<Measured, String> {
         one_of_most: one("one_of_most", workers * 10, &["--busy", "1"])?,
         launch: bench.run("launch", &["launch", "--workers", &said[0]])?,
         record: bench.run("record", &["record", "--events", &said[1], "--rounds", &said[2]])?,
+        simulate: bench.run("simulate", &["simulate", "--workers", &said[3]])?,
         whole: whole::measure(bench.program, bench.folder, sizes)?,
     })
 }

@@ -28,6 +28,9 @@ both are medians.
 * **Recording** shows in the wall time of the same run with a journal and without, in turn. The difference
   of two noisy figures is noisier. What recording an event takes by itself is measured apart: CPU of the
   thread that records and of the one that writes. (`musec bench record`)
+* **Many fake workers** are core's fleet and machines, the bytes of the journal and the fold, one batch of
+  inputs after the other on one thread, with no socket and no disk. Beside them stands, as the floor, the
+  same with 1,000 workers. (`musec bench simulate`)
 * **Exec to hello** begins when the process is asked for, before it is made, and ends when the coordinator
   has read its hello: one real worker at a time. **`run`** is measured from sending the command to having
   read its reply. Its floor is `/bin/true` started by posix_spawn and awaited by a small process, with

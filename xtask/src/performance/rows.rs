@@ -92,6 +92,7 @@ fn below(about: &About, musec: u64, floor: &str, most: u64) -> Row {
 pub(super) fn rows(measured: &Measured) -> Result<Vec<Row>, String> {
     let mut rows = coordinator(measured)?;
     rows.extend(workers(measured)?);
+    rows.extend(simulation(&measured.simulate)?);
     Ok(rows)
 }
 
@@ -197,6 +198,26 @@ fn workers(measured: &Measured) -> Result<Vec<Row>, String> {
             measured.whole.xargs_ns,
             150,
         ),
+    ])
+}
+
+fn simulation(figures: &Value) -> Result<Vec<Row>, String> {
+    let of = |key| number(figures, key);
+    let cpu = About {
+        figure: "decisions, journal's bytes and fold of an event, many fake workers",
+        others: "–",
+        unit: Unit::Ns,
+        target: "≤ 1.5 × 1,000 workers",
+    };
+    let memory = About {
+        figure: "memory of a simulated worker: fleet and machine",
+        others: "–",
+        unit: Unit::Kb,
+        target: "≤ 2 KB",
+    };
+    Ok(vec![
+        against(&cpu, of("ns_per_event")?, of("ns_per_event_of_1000")?, 150),
+        below(&memory, of("bytes_per_worker")?, "–", 2_000),
     ])
 }
 

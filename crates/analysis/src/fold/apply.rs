@@ -5,6 +5,7 @@ use musec_trace::{
     StateId, WaveId, WorkerId,
 };
 
+use super::live::status;
 use super::{
     Attempt, Awaited, Ended, Given, Print, Pulse, QueuedFacts, ReplyFacts, SamplePoint, State,
     Trace, Wait, Wave,
@@ -155,9 +156,17 @@ impl Trace {
 
     /// Changes an attempt, and what its worker counts as.
     fn change(&mut self, launch: LaunchId, change: impl FnOnce(&mut Attempt)) {
-        self.note(launch, change);
-        if let Some(worker) = self.attempts.get(&launch).map(|attempt| attempt.worker) {
-            self.refresh(worker);
+        let Some(attempt) = self.attempts.get_mut(&launch) else {
+            self.strays = self.strays.saturating_add(1);
+            return;
+        };
+        change(attempt);
+        let worker = attempt.worker;
+        let now = (attempt.wave, status(attempt));
+        match self.workers.get_mut(&worker) {
+            // Its only attempt is the one by which it counts: nothing more to look up.
+            Some(known) if known.attempts == [launch] => known.count(&mut self.live, now),
+            Some(_) | None => self.refresh(worker),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use musec_trace::{AttemptOutcome, CTime, CommandId, LaunchId, StateId, WaveId, WorkerId};
 
-use super::{Attempt, Trace};
+use super::{Attempt, Trace, Worker};
 
 /// What a worker counts as now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -187,12 +187,18 @@ impl Trace {
             return;
         };
         let now = (attempt.wave, status(attempt));
-        let Some(known) = self.workers.get_mut(&worker) else {
-            return;
-        };
-        let before = known.status.replace(now);
+        if let Some(known) = self.workers.get_mut(&worker) {
+            known.count(&mut self.live, now);
+        }
+    }
+}
+
+impl Worker {
+    /// Counts it as what it is now.
+    pub(super) fn count(&mut self, live: &mut Live, now: (WaveId, WorkerStatus)) {
+        let before = self.status.replace(now);
         if before != Some(now) {
-            self.live.count(before, now);
+            live.count(before, now);
         }
     }
 }

@@ -34,6 +34,8 @@ struct Drawing {
     waves: Vec<(String, Vec<Node>)>,
     edges: Vec<Edge>,
     count: usize,
+    /// From which node to the first step of which state.
+    gotos: Vec<(usize, String)>,
 }
 
 struct Node {
@@ -77,16 +79,33 @@ impl Drawing {
             (None, None) => "workers".to_owned(),
         };
         let start = self.node(&who, false);
-        let mut ways = self.steps(&wave.setup, vec![(start, String::new())]);
+        let mut ways = self.program(&wave.setup, vec![(start, String::new())]);
         if !wave.setup.is_empty() {
             let ready = self.node("next item", false);
             self.join(ways, ready);
             ways = vec![(ready, String::new())];
         }
-        let ways = self.steps(&wave.steps, ways);
+        let ways = self.program(&wave.steps, ways);
         let end = self.node("end", false);
         self.join(ways, end);
         (start, vec![(end, String::new())])
+    }
+
+    /// Steps that `goto` may lead to.
+    fn program(&mut self, steps: &[OutlineStep], mut ways: Ways) -> Ways {
+        let mut targets: Vec<(&str, usize)> = Vec::new();
+        for step in steps {
+            // A step's first node is the one that is reached.
+            targets.push((&step.state, self.count));
+            ways = self.step(step, ways);
+        }
+        for (from, state) in std::mem::take(&mut self.gotos) {
+            let target = targets.iter().find(|(name, _)| *name == state);
+            if let Some((_, to)) = target {
+                self.join(vec![(from, String::new())], *to);
+            }
+        }
+        ways
     }
 
     fn steps(&mut self, steps: &[OutlineStep], mut ways: Ways) -> Ways {
@@ -135,6 +154,9 @@ impl Drawing {
                 let around = self.steps(&step.steps, vec![(node, "each".to_owned())]);
                 self.join(around, node);
                 out.push((node, "done".to_owned()));
+            }
+            (false, Some(node)) if step.action == "goto" => {
+                self.gotos.push((node, step.text.clone()));
             }
             (false, Some(_)) if matches!(step.action, "fail" | "done") => {}
             (false, Some(node)) if !step.lanes.is_empty() => {

@@ -21,6 +21,8 @@ pub(super) struct Lowering<'s> {
     pub outs: Vec<NodeId>,
     /// Sub-lanes of background commands, by their names.
     backgrounds: BTreeMap<String, LaneNo>,
+    /// Nodes that go to the first step that names a state, to be pointed there.
+    gotos: Vec<(NodeId, String)>,
 }
 
 /// What all nodes of one step have in common.
@@ -43,13 +45,40 @@ impl<'s> Lowering<'s> {
         states: &'s States,
         backgrounds: BTreeMap<String, LaneNo>,
     ) -> Self {
-        Self { wave, states, nodes: Vec::new(), end: NodeId(0), outs: Vec::new(), backgrounds }
+        Self {
+            wave,
+            states,
+            nodes: Vec::new(),
+            end: NodeId(0),
+            outs: Vec::new(),
+            backgrounds,
+            gotos: Vec::new(),
+        }
     }
 
     /// A whole wave: where it begins.
     pub(super) fn program(&mut self, steps: Vec<Step>) -> NodeId {
         self.end = self.push(None, "end", NodeKind::End);
-        self.list(steps, self.end)
+        let mut targets = BTreeMap::new();
+        let mut next = self.end;
+        for step in steps.into_iter().rev() {
+            let state = step.names_state.then(|| step.state.clone());
+            next = self.step(step, next);
+            // The first in the text is the last here.
+            targets.extend(state.map(|state| (state, next)));
+        }
+        self.point_gotos(&targets);
+        next
+    }
+
+    fn point_gotos(&mut self, targets: &BTreeMap<String, NodeId>) {
+        for (node, state) in std::mem::take(&mut self.gotos) {
+            let node = self.nodes.get_mut(node.0 as usize).map(|node| &mut node.kind);
+            // A state that no step names was noted: nobody will run this.
+            if let (Some(NodeKind::Goto { to }), Some(target)) = (node, targets.get(&state)) {
+                *to = *target;
+            }
+        }
     }
 
     fn list(&mut self, steps: Vec<Step>, next: NodeId) -> NodeId {
@@ -140,6 +169,11 @@ impl<'s> Lowering<'s> {
                 self.entered(origin, None, next, |this, _| this.node(origin, NodeKind::Fail(text)))
             }
             Kind::Done => self.entered(origin, None, next, |this, _| this.end),
+            Kind::Goto(state) => self.entered(origin, None, next, |this, end| {
+                let node = this.node(origin, NodeKind::Goto { to: end });
+                this.gotos.push((node, state));
+                node
+            }),
             Kind::Parallel { lanes, first } => self.entered(origin, timeout, next, |this, end| {
                 let lanes = this.parallel(origin, lanes);
                 this.node(origin, NodeKind::Lanes(LanesNode::Fork { lanes, first, next: end }))

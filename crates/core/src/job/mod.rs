@@ -10,6 +10,7 @@ mod barrier;
 mod command;
 mod context;
 mod error;
+mod goto;
 mod header;
 mod keys;
 mod lanes;
@@ -38,6 +39,7 @@ pub(crate) use params::{is_identifier, is_reserved_for_columns};
 use crate::job::background::Backgrounds;
 use crate::job::barrier::Barriers;
 use crate::job::context::{Context, Spot};
+use crate::job::goto::Gotos;
 use crate::job::header::{Header, Params};
 use crate::job::lower::Lowering;
 use crate::job::order::Order;
@@ -307,12 +309,12 @@ impl<'v, 't> WaveBuilder<'_, 'v, 't> {
             slots: 0,
             lanes: vec![LaneDef::main()],
             backgrounds: Backgrounds::default(),
+            gotos: Gotos::default(),
         };
         let mut read = |steps: Option<&Spot<'t>>, scope: &Scope<'_>| {
             steps.map_or_else(Vec::new, |steps| reader.read(steps, scope, &raw.name))
         };
-        let setup = read(setup, &setup_scope);
-        let steps = read(raw.steps, &scope);
+        let (setup, steps) = (read(setup, &setup_scope), read(raw.steps, &scope));
         let (awaits, barriers) = (reader.check_awaits(), reader.check_barriers(&workers, each));
         let (reads_output, slots, lanes) = (reader.reads_output, reader.slots, reader.lanes);
         let (setup_outline, outline) = (lower::outline(&setup), lower::outline(&steps));

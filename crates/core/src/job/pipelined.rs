@@ -23,7 +23,8 @@ impl<'t> StepReader<'_, 't> {
     pub(super) fn check_in_list(&mut self, all: &[Entry<'_, '_>], action: &str) {
         for entry in all {
             let (message, cure) = match entry.key {
-                "on_error" | "fail" | "done" | "parallel" | "await" | "wait_info" | "barrier" => (
+                "on_error" | "fail" | "done" | "goto" | "parallel" | "await" | "wait_info"
+                | "barrier" => (
                     format!(
                         "`{}` within a pipelined list, which does not await replies",
                         entry.key

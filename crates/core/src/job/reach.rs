@@ -41,7 +41,8 @@ impl Reach {
                 Self { passes, breaks: true, ..Self::PASSES }
             }
             Kind::Fail(_) => Self { fails: true, ..Self::NOWHERE },
-            Kind::Done => Self { ends: true, ..Self::NOWHERE },
+            // Somewhere else is an end to all that is around it.
+            Kind::Done | Kind::Goto(_) => Self { ends: true, ..Self::NOWHERE },
             Kind::Parallel { lanes, first } => {
                 let lanes: Vec<Self> =
                     lanes.iter().map(|lane| Self::of_list(&lane.steps)).collect();

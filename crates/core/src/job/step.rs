@@ -11,6 +11,7 @@ use toml::de::DeTable;
 use crate::job::background::Backgrounds;
 use crate::job::barrier::Barriers;
 use crate::job::context::{Context, Entry, Spot, entries, listed};
+use crate::job::goto::Gotos;
 use crate::job::keys::{self, Role};
 use crate::job::lanes::NamedLane;
 use crate::job::nearest;
@@ -68,6 +69,8 @@ pub(super) enum Kind {
     Break(Expr),
     Fail(Template),
     Done,
+    /// To the first step of the wave's own that names this state.
+    Goto(String),
     /// Of the background command with this name.
     Await(String),
     /// For the info with this index.
@@ -94,6 +97,7 @@ impl Kind {
             | Self::Break(_)
             | Self::Fail(_)
             | Self::Done
+            | Self::Goto(_)
             | Self::Await(_)
             | Self::WaitInfo(_)
             | Self::Barrier(_) => Vec::new(),
@@ -146,6 +150,7 @@ pub(super) struct StepReader<'c, 't> {
     /// The lanes so far; the first is the program itself.
     pub lanes: Vec<LaneDef>,
     pub backgrounds: Backgrounds,
+    pub gotos: Gotos,
 }
 
 /// Where a step stands.
@@ -169,6 +174,7 @@ pub(super) struct Place<'a> {
 impl<'t> StepReader<'_, 't> {
     /// The steps of a wave. Steps that name no state belong to one named `state`.
     pub(super) fn read(&mut self, value: &Spot<'t>, scope: &Scope<'_>, state: &str) -> Vec<Step> {
+        self.gotos = Gotos::of(value);
         let place = Place {
             scope,
             state,
@@ -196,6 +202,7 @@ impl<'t> StepReader<'_, 't> {
         let mut can_go_on = true;
         for table in tables {
             let errors_before = self.cx.error_count();
+            can_go_on |= place.depth == 0 && self.gotos.lead_to(table);
             let Some(step) = self.step(table, place) else { continue };
             let is_right = self.cx.error_count() == errors_before;
             if !can_go_on && is_right {
@@ -358,6 +365,7 @@ impl<'t> StepReader<'_, 't> {
                 Some((Kind::Fail(text), words))
             }
             "done" => self.done(table.get("done")?),
+            "goto" => self.goto(table.get("goto")?, place),
             "parallel" => self.parallel(table, place),
             "barrier" => self.barrier(table, place),
             "wait_info" => self.wait_info(table.get("wait_info")?),
@@ -378,10 +386,9 @@ impl<'t> StepReader<'_, 't> {
                     // Not counted as a reader of output: the step keeps its own until then.
                     self.cx.expression("expect", value, judging.as_ref().unwrap_or(place.scope))
                 });
-                let (template, text) = self.command(action, table, place.scope)?;
+                let (action, text) = self.command(action, table, place.scope)?;
                 let state = self.states.number(self.wave, place.state);
                 let category = table.get("category").and_then(|value| self.category(value));
-                let action = template;
                 let kind = Kind::Command { state, action, expect, category, background };
                 Some((kind, text))
             }

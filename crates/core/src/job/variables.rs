@@ -33,6 +33,15 @@ pub(super) fn barriers(steps: &[&Spot<'_>]) -> Vec<String> {
     })
 }
 
+/// States that steps go to, sorted.
+pub(super) fn gotos(steps: &Spot<'_>) -> Vec<String> {
+    collected(&[steps], &|table, states| {
+        if let Some(state) = table.get("goto").and_then(|state| state.get_ref().as_str()) {
+            states.push(state.to_owned());
+        }
+    })
+}
+
 /// Adds the names in the table of a step.
 type Collect<'c> = &'c dyn Fn(&DeTable<'_>, &mut Vec<String>);
 

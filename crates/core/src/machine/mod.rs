@@ -114,6 +114,8 @@ struct Turn<'a> {
     now: CTime,
     /// Why the next change of state happens.
     cause: Cause,
+    /// Whether a `goto` led here: the state that comes is entered anew.
+    goes_anew: bool,
     /// Steps that may still be taken.
     budget: u32,
     /// What evaluations may still cost, in the engine's fuel.
@@ -248,7 +250,9 @@ impl Machine {
         let budget = STEPS_WITHOUT_COMMAND_MAX;
         let (shared, is_setup, cause) = (&mut self.shared, self.is_setup, Cause::Done);
         let fuel = Cell::new(FUEL_WITHOUT_COMMAND);
-        let mut turn = Turn { program, wave, shared, is_setup, now, cause, budget, fuel, out };
+        let goes_anew = false;
+        let mut turn =
+            Turn { program, wave, shared, is_setup, now, cause, goes_anew, budget, fuel, out };
         let (lane, rest) = match input {
             Advance::Start => (LaneNo::MAIN, self.lanes.main.start(&mut turn)),
             Advance::Replied(token, reply) => {

@@ -154,6 +154,11 @@ impl Lane {
                 self.frames.push(Frame::Guard { handler: *handler });
                 *next
             }
+            NodeKind::Goto { to } => {
+                while self.leave().is_some() {}
+                turn.goes_anew = true;
+                *to
+            }
             NodeKind::Fail(text) => {
                 let text = text.text(&View::new(turn, self));
                 return text.map_err(in_words).and_then(Err);
@@ -261,11 +266,11 @@ impl Lane {
         Ok(())
     }
 
-    /// Enters the state of a step that names it: anew, if a loop has come round.
+    /// Enters the state of a step that names it: anew, if a loop has come round, or it was gone to.
     fn enter_anew(&mut self, state: Option<StateId>, turn: &mut Turn<'_>) {
         let has_come_round =
             |frame: &Frame| matches!(frame, Frame::Loop(frame) if frame.came_round);
-        if self.state() != state || self.frames.iter().any(has_come_round) {
+        if turn.goes_anew || self.state() != state || self.frames.iter().any(has_come_round) {
             self.enter(state, turn);
         }
     }
@@ -347,6 +352,7 @@ impl Lane {
     fn enter(&mut self, state: Option<StateId>, turn: &mut Turn<'_>) {
         self.change(state, turn.cause, turn.out);
         turn.cause = Cause::Done;
+        turn.goes_anew = false;
     }
 }
 

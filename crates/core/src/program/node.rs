@@ -1,7 +1,7 @@
 //! Nodes of a wave's graph. A machine is a cursor on them.
 //!
 //! Every edge is an index into the wave's nodes. Edges back to a loop's [`NodeKind::Again`] are the
-//! only cycles that job files make; programs built in Rust may have any.
+//! only cycles but those that [`NodeKind::Goto`] makes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +81,8 @@ pub(crate) enum NodeKind {
     Guard { handler: NodeId, next: NodeId },
     /// The innermost guard ends.
     EndGuard { next: NodeId },
+    /// Leaves all that the program is in, and goes on there.
+    Goto { to: NodeId },
     /// Fails, with this text.
     Fail(Template),
     /// A time limit begins for all that follows, until its [`NodeKind::EndLimit`].

@@ -315,6 +315,7 @@ const PIECES: &[&str] = &[
     "on_error",
     "fail",
     "done",
+    "goto",
     "each",
     "only",
     "{ csv = \"in:t\" }",

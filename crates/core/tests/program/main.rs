@@ -7,6 +7,7 @@ mod barrier;
 mod broken;
 mod control;
 mod errors;
+mod goto;
 mod grammar;
 mod infos;
 mod lanes;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use musec_core::fleet::{Closed, Fleet, FleetOptions, Input, Output};
 use musec_core::job::{Options, parse};
-use musec_core::{Look, Seen};
+use musec_core::{Look, Program, Seen};
 use musec_protocol::{Action, Command, CommandId, LaunchId, Note, Outcome, Pong, WTime};
 use musec_trace::{AttemptOutcome, CTime, Event, Joined, RunStatus};
 use wire::{hello, reply};
@@ -103,6 +103,10 @@ impl World {
 
     pub(crate) fn with(job: &str, beside: &Options, options: WorldOptions) -> Self {
         let program = parse(job, beside).unwrap_or_else(|errors| panic!("{:?} in {job}", errors.0));
+        Self::of(program, options)
+    }
+
+    pub(crate) fn of(program: Program, options: WorldOptions) -> Self {
         let fleet_options = FleetOptions {
             cores: 2,
             starting_max: options.starting_max,

@@ -50,8 +50,8 @@ pub fn append_payload(out: &mut Vec<u8>, payload: &[u8]) {
     end_entry(out, start);
 }
 
-/// Appends `record` as an entry.
-fn append_entry(out: &mut Vec<u8>, record: crate::Record) {
+/// Appends `record` as an entry of a journal.
+pub fn append_entry(out: &mut Vec<u8>, record: crate::Record) {
     let start = begin_entry(out);
     crate::encode::encode(record, out);
     end_entry(out, start);

@@ -9,6 +9,7 @@ mod floor;
 mod launch;
 mod process;
 mod record;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<ExitCode, CliError> {
         BenchCommand::Coordinator(args) => coordinator::coordinator(args),
         BenchCommand::Launch(args) => launch::launch(args),
         BenchCommand::Record(args) => record::record(args),
+        BenchCommand::Simulate(args) => simulate::simulate(args),
         BenchCommand::Scripted { workers } => coordinator::scripted(*workers),
         BenchCommand::FloorServer { workers, commands, busy } => {
             floor::serve(*workers, *commands, *busy)

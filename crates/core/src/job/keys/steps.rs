@@ -113,6 +113,14 @@ pub(super) static KEYS: &[Key] = &[
          the first.",
         "if = \"index == 0\"\ndone = true",
     ),
+    action(
+        "goto",
+        Takes::Name,
+        "Goes on at the first of the wave's own steps (in `setup`: of those) that names this state, and \
+         leaves all loops, time limits and handlers on the way: a new visit. For machines that are no \
+         tree; not within lanes and pipelined lists.",
+        "[job]\nworkers = 1\n\n[[step]]\nstate = \"ask\"\nrun = \"./ask\"\non_error = [{ goto = \"repair\" }]\n\n[[step]]\ndone = true\n\n[[step]]\nstate = \"repair\"\nrun = \"./repair\"\n\n[[step]]\ngoto = \"ask\"",
+    ),
     modifier(
         "for",
         Takes::Loop,
