@@ -6,8 +6,8 @@ use musec_trace::{
 };
 
 use super::{
-    Attempt, Awaited, Ended, Given, Print, Pulse, QueuedFacts, ReplyFacts, SamplePoint, State,
-    Trace, Wait, Wave,
+    Attempt, Awaited, Ended, Given, MachineStep, Move, Print, Pulse, QueuedFacts, ReplyFacts,
+    SamplePoint, State, StepKind, Trace, Wait, Wave,
 };
 
 /// Commands among which those of an `await` are looked for, from the last one back: it bounds what
@@ -45,8 +45,11 @@ impl Trace {
             Event::RunEnded { status } => {
                 self.ended.get_or_insert((at, *status));
             }
-            // What the program says, not the run.
-            Event::LaneNamed { .. } | Event::Released { .. } => {}
+            Event::LaneNamed { wave, path, name } => {
+                self.lanes.entry((*wave, path.clone())).or_insert_with(|| name.clone());
+            }
+            // Each lane's going on is told by its own records.
+            Event::Released { .. } => {}
             // Inputs of decisions; what follows from them is told by other records.
             Event::Listed { .. }
             | Event::Read { .. }
@@ -226,7 +229,11 @@ impl Attempt {
             Event::NotLaunched { error, .. } => {
                 self.launch_error.get_or_insert_with(|| error.clone());
             }
-            Event::Transition { lane, to, .. } => self.enter(lane, *to),
+            Event::Transition { lane, from, to, cause, .. } => {
+                let kind = StepKind::Moved { from: *from, to: *to, cause: *cause };
+                self.step(at, lane, kind);
+                self.enter(lane, *to);
+            }
             &Event::Ended { end, last_sign, cause, outcome, .. } => {
                 self.ended.get_or_insert(Ended { end, last_sign, cause, outcome });
             }
@@ -251,15 +258,29 @@ impl Attempt {
             Event::Waiting { reason, .. } => {
                 self.waits.push(Wait { from: at, to: None, reason: *reason });
             }
-            Event::Awaited { lane, background, .. } => self.awaited(at, lane, *background),
-            Event::Info { .. } | Event::Garbled { .. } => self.last_sign = self.last_sign.max(at),
-            // These say more than one thing, or are of the run: see `Trace::apply`; or what
-            // transitions tell as well.
+            Event::Info { key, .. } => {
+                self.last_sign = self.last_sign.max(at);
+                self.step(at, &[], StepKind::Info { key: key.clone() });
+            }
+            Event::Garbled { .. } => self.last_sign = self.last_sign.max(at),
+            Event::Forked { lane, lanes, .. } => {
+                self.step(at, lane, StepKind::Forked { lanes: lanes.clone() });
+            }
+            Event::Merged { lane, winner, .. } => {
+                self.step(at, lane, StepKind::Merged { winner: *winner });
+            }
+            Event::Begun { lane, background, .. } => {
+                self.step(at, lane, StepKind::Begun { background: *background });
+            }
+            Event::Awaited { lane, background, .. } => {
+                self.awaited(at, lane, *background);
+                self.step(at, lane, StepKind::Awaited { background: *background });
+            }
+            Event::Arrived { lane, barrier, .. } => {
+                self.step(at, lane, StepKind::Arrived { barrier: barrier.clone() });
+            }
+            // These say more than one thing, or are of the run: see `Trace::apply`.
             Event::RunStarted(_)
-            | Event::Forked { .. }
-            | Event::Arrived { .. }
-            | Event::Merged { .. }
-            | Event::Begun { .. }
             | Event::StateNamed { .. }
             | Event::LaneNamed { .. }
             | Event::Released { .. }
@@ -294,6 +315,10 @@ impl Attempt {
         self.hello_at = Some(joined.t3);
         self.hello = Some(Box::new(joined.hello.clone()));
         self.last_sign = self.last_sign.max(joined.t3);
+    }
+
+    fn step(&mut self, at: CTime, lane: &[u32], kind: StepKind) {
+        self.moves.push(Move::Step(Box::new(MachineStep { at, lane: lane.to_vec(), kind })));
     }
 
     fn enter(&mut self, lane: &[u32], to: Option<StateId>) {
@@ -334,6 +359,9 @@ impl Attempt {
             return;
         }
         command.queued = Some(QueuedFacts::from((at, queued)));
+        if queued.state.is_some() {
+            self.moves.push(Move::Command(queued.id));
+        }
         // A journal tells a command before it is sent; other orders give the same result.
         if command.is_quit()
             && let Some(t0) = command.t0

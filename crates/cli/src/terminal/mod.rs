@@ -10,6 +10,7 @@ pub(crate) mod figures;
 pub(crate) mod look;
 pub(crate) mod outline;
 pub(crate) mod page;
+pub(crate) mod paths;
 pub(crate) mod report;
 pub(crate) mod show;
 mod tables;
