@@ -13,6 +13,7 @@ pub(crate) mod page;
 pub(crate) mod paths;
 pub(crate) mod report;
 pub(crate) mod show;
+mod show_lanes;
 mod tables;
 mod waves;
 mod whole;
