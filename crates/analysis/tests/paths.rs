@@ -127,7 +127,7 @@ proptest! {
             trace.attempts().values().map(|attempt| Canonical::of(word(attempt))).collect();
         prop_assert!(forms[0].is_same_execution(&forms[1]));
         prop_assert!(!forms[0].is_same_execution(&forms[2]));
-        let workers: Vec<Vec<u32>> = shown(&trace).into_iter().map(|(_, workers)| workers).collect();
+        let workers: Vec<_> = shown(&trace).into_iter().map(|(_, workers)| workers).collect();
         prop_assert_eq!(workers, [vec![0, 1], vec![2]]);
     }
 }

@@ -6,8 +6,8 @@ use musec_trace::{
 };
 
 use super::{
-    Attempt, Awaited, Ended, Given, MachineStep, Move, Print, Pulse, QueuedFacts, ReplyFacts,
-    SamplePoint, State, StepKind, Trace, Wait, Wave,
+    Attempt, Awaited, Ended, Given, Move, Print, Pulse, QueuedFacts, ReplyFacts, SamplePoint,
+    State, Trace, Wait, Wave,
 };
 
 /// Commands among which those of an `await` are looked for, from the last one back: it bounds what
@@ -45,13 +45,10 @@ impl Trace {
             Event::RunEnded { status } => {
                 self.ended.get_or_insert((at, *status));
             }
-            Event::LaneNamed { wave, path, name } => {
-                self.lanes.entry((*wave, path.clone())).or_insert_with(|| name.clone());
-            }
-            // Each lane's going on is told by its own records.
-            Event::Released { .. } => {}
-            // Inputs of decisions; what follows from them is told by other records.
-            Event::Listed { .. }
+            Event::LaneNamed { wave, path, name } => self.name_lane(*wave, path, name),
+            // What follows from these is told by other records.
+            Event::Released { .. }
+            | Event::Listed { .. }
             | Event::Read { .. }
             | Event::TimerFired { .. }
             | Event::Closed { .. }
@@ -92,6 +89,10 @@ impl Trace {
 
     fn name_state(&mut self, state: StateId, wave: WaveId, name: &str) {
         self.states.entry(state).or_insert_with(|| State { wave, name: name.to_owned() });
+    }
+
+    fn name_lane(&mut self, wave: WaveId, path: &[u32], name: &str) {
+        self.lanes.entry((wave, path.to_vec())).or_insert_with(|| name.to_owned());
     }
 
     fn start_wave(
@@ -219,6 +220,7 @@ impl Trace {
 impl Attempt {
     /// What a record says of this attempt alone.
     fn hear(&mut self, at: CTime, event: &Event) {
+        self.moves.extend(Move::of(at, event));
         match event {
             Event::Accepted { accepted, engine_id, .. } => {
                 if self.accepted.is_none() {
@@ -229,11 +231,7 @@ impl Attempt {
             Event::NotLaunched { error, .. } => {
                 self.launch_error.get_or_insert_with(|| error.clone());
             }
-            Event::Transition { lane, from, to, cause, .. } => {
-                let kind = StepKind::Moved { from: *from, to: *to, cause: *cause };
-                self.step(at, lane, kind);
-                self.enter(lane, *to);
-            }
+            Event::Transition { lane, to, .. } => self.enter(lane, *to),
             &Event::Ended { end, last_sign, cause, outcome, .. } => {
                 self.ended.get_or_insert(Ended { end, last_sign, cause, outcome });
             }
@@ -258,29 +256,15 @@ impl Attempt {
             Event::Waiting { reason, .. } => {
                 self.waits.push(Wait { from: at, to: None, reason: *reason });
             }
-            Event::Info { key, .. } => {
-                self.last_sign = self.last_sign.max(at);
-                self.step(at, &[], StepKind::Info { key: key.clone() });
-            }
-            Event::Garbled { .. } => self.last_sign = self.last_sign.max(at),
-            Event::Forked { lane, lanes, .. } => {
-                self.step(at, lane, StepKind::Forked { lanes: lanes.clone() });
-            }
-            Event::Merged { lane, winner, .. } => {
-                self.step(at, lane, StepKind::Merged { winner: *winner });
-            }
-            Event::Begun { lane, background, .. } => {
-                self.step(at, lane, StepKind::Begun { background: *background });
-            }
-            Event::Awaited { lane, background, .. } => {
-                self.awaited(at, lane, *background);
-                self.step(at, lane, StepKind::Awaited { background: *background });
-            }
-            Event::Arrived { lane, barrier, .. } => {
-                self.step(at, lane, StepKind::Arrived { barrier: barrier.clone() });
-            }
-            // These say more than one thing, or are of the run: see `Trace::apply`.
+            Event::Awaited { lane, background, .. } => self.awaited(at, lane, *background),
+            Event::Info { .. } | Event::Garbled { .. } => self.last_sign = self.last_sign.max(at),
+            // These say more than one thing, or are of the run: see `Trace::apply`; or they are
+            // moves and nothing else.
             Event::RunStarted(_)
+            | Event::Forked { .. }
+            | Event::Arrived { .. }
+            | Event::Merged { .. }
+            | Event::Begun { .. }
             | Event::StateNamed { .. }
             | Event::LaneNamed { .. }
             | Event::Released { .. }
@@ -315,10 +299,6 @@ impl Attempt {
         self.hello_at = Some(joined.t3);
         self.hello = Some(Box::new(joined.hello.clone()));
         self.last_sign = self.last_sign.max(joined.t3);
-    }
-
-    fn step(&mut self, at: CTime, lane: &[u32], kind: StepKind) {
-        self.moves.push(Move::Step(Box::new(MachineStep { at, lane: lane.to_vec(), kind })));
     }
 
     fn enter(&mut self, lane: &[u32], to: Option<StateId>) {

@@ -3,7 +3,7 @@
 //! In: records of an attempt's machine. Out: its moves in the order of the records. Absent: what
 //! commands were and how they ended, which their own entry tells.
 
-use musec_trace::{CTime, Cause, CommandId, StateId};
+use musec_trace::{CTime, Cause, CommandId, Event, StateId};
 
 /// What a machine did. Small, for there is one for each command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,4 +67,30 @@ pub enum StepKind {
         /// Its key.
         key: String,
     },
+}
+
+impl Move {
+    /// The move that a record tells, if it tells one that is no command.
+    pub(super) fn of(at: CTime, event: &Event) -> Option<Self> {
+        let (lane, kind): (&[u32], StepKind) = match event {
+            Event::Transition { lane, from, to, cause, .. } => {
+                (lane, StepKind::Moved { from: *from, to: *to, cause: *cause })
+            }
+            Event::Forked { lane, lanes, .. } => (lane, StepKind::Forked { lanes: lanes.clone() }),
+            Event::Merged { lane, winner, .. } => (lane, StepKind::Merged { winner: *winner }),
+            Event::Begun { lane, background, .. } => {
+                (lane, StepKind::Begun { background: *background })
+            }
+            Event::Awaited { lane, background, .. } => {
+                (lane, StepKind::Awaited { background: *background })
+            }
+            Event::Arrived { lane, barrier, .. } => {
+                (lane, StepKind::Arrived { barrier: barrier.clone() })
+            }
+            Event::Info { key, .. } => (&[], StepKind::Info { key: key.clone() }),
+            // Every other record is of something else.
+            _ => return None,
+        };
+        Some(Self::Step(Box::new(MachineStep { at, lane: lane.to_vec(), kind })))
+    }
 }

@@ -1,8 +1,8 @@
 //! What one would know of commands without the workers' stamps, and how wrong that is: time.md §4.
 //!
-//! In: a trace. Out: for each foreground command t3 − max(t0, t3 of the one before in its lane), and
-//! its error against f − s. On C alone no more can be said of a command that waited at the worker.
-//! Absent: background commands, which wait for nobody.
+//! In: a trace. Out: for each foreground command t3 − max(t0, t3 of the one before in its lane),
+//! and its error against f − s. On C alone no more can be said of a command that waited at the
+//! worker. Absent: background commands, which wait for nobody.
 
 use std::collections::BTreeMap;
 
