@@ -14,6 +14,7 @@ pub mod clocks;
 pub mod fold;
 mod format;
 mod launches;
+pub mod paths;
 mod quantile;
 pub mod report;
 

@@ -73,6 +73,7 @@ fn queued() -> impl Strategy<Value = Event> {
                 pipelined: false,
                 background,
                 category: StepCategory::from_code(visit * 2),
+                step: visit,
             }))
         },
     )

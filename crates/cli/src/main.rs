@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Runs(runs) => commands::runs::runs(&args.places, &runs),
         Command::Report(report) => commands::report::report(&args.places, &report),
         Command::Show(show) => commands::show::show(&args.places, &show),
+        Command::Paths(paths) => commands::paths::paths(&args.places, &paths),
         Command::Bench(bench) => commands::bench::bench(&bench),
         Command::Info(info) => commands::info::info(&info),
         Command::Logs(logs) => commands::logs::logs(&args.places, &logs),

@@ -91,6 +91,7 @@ impl From<Event> for wire::record::Event {
                 pipelined: queued.pipelined,
                 background: queued.background,
                 category: queued.category.map_or(0, StepCategory::code),
+                step: queued.step,
             }),
             Event::Sent { launch, id, t0 } => {
                 Self::Sent(wire::Sent { launch: launch.0, id: id.0, t0_ns: t0.ns })
@@ -281,6 +282,7 @@ impl TryFrom<wire::record::Event> for Event {
                 pipelined: queued.pipelined,
                 background: queued.background,
                 category: step_category(queued.category)?,
+                step: queued.step,
             })),
             Wire::Sent(sent) => Self::Sent {
                 launch: LaunchId(sent.launch),

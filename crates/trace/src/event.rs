@@ -445,6 +445,8 @@ pub struct Queued {
     pub background: bool,
     /// Where its own time is to be counted, if its step says so.
     pub category: Option<StepCategory>,
+    /// Which step of its wave's program it is of; 0 for those outside the program.
+    pub step: u32,
 }
 
 /// Why an attempt, or a launch, has no result.

@@ -84,6 +84,7 @@ fn samples() -> Vec<Record> {
             pipelined: true,
             background: false,
             category: Some(StepCategory::Storage),
+            step: 3,
         })),
         Event::Sent { launch, id: CommandId(1), t0: CTime::from_ns(44) },
         Event::Pulse {

@@ -7,8 +7,8 @@ use musec_trace::{
 
 use super::live::status;
 use super::{
-    Attempt, Awaited, Ended, Given, Print, Pulse, QueuedFacts, ReplyFacts, SamplePoint, State,
-    Trace, Wait, Wave,
+    Attempt, Awaited, Ended, Given, Move, Print, Pulse, QueuedFacts, ReplyFacts, SamplePoint,
+    State, Trace, Wait, Wave,
 };
 
 /// Commands among which those of an `await` are looked for, from the last one back: it bounds what
@@ -46,10 +46,10 @@ impl Trace {
             Event::RunEnded { status } => {
                 self.ended.get_or_insert((at, *status));
             }
-            // What the program says, not the run.
-            Event::LaneNamed { .. } | Event::Released { .. } => {}
-            // Inputs of decisions; what follows from them is told by other records.
-            Event::Listed { .. }
+            Event::LaneNamed { wave, path, name } => self.name_lane(*wave, path, name),
+            // What follows from these is told by other records.
+            Event::Released { .. }
+            | Event::Listed { .. }
             | Event::Read { .. }
             | Event::TimerFired { .. }
             | Event::Closed { .. }
@@ -90,6 +90,10 @@ impl Trace {
 
     fn name_state(&mut self, state: StateId, wave: WaveId, name: &str) {
         self.states.entry(state).or_insert_with(|| State { wave, name: name.to_owned() });
+    }
+
+    fn name_lane(&mut self, wave: WaveId, path: &[u32], name: &str) {
+        self.lanes.entry((wave, path.to_vec())).or_insert_with(|| name.to_owned());
     }
 
     fn start_wave(
@@ -225,6 +229,7 @@ impl Trace {
 impl Attempt {
     /// What a record says of this attempt alone.
     fn hear(&mut self, at: CTime, event: &Event) {
+        self.moves.extend(Move::of(at, event));
         match event {
             Event::Accepted { accepted, engine_id, .. } => {
                 if self.accepted.is_none() {
@@ -262,8 +267,8 @@ impl Attempt {
             }
             Event::Awaited { lane, background, .. } => self.awaited(at, lane, *background),
             Event::Info { .. } | Event::Garbled { .. } => self.last_sign = self.last_sign.max(at),
-            // These say more than one thing, or are of the run: see `Trace::apply`; or what
-            // transitions tell as well.
+            // These say more than one thing, or are of the run: see `Trace::apply`; or they are
+            // moves and nothing else.
             Event::RunStarted(_)
             | Event::Forked { .. }
             | Event::Arrived { .. }
@@ -343,6 +348,9 @@ impl Attempt {
             return;
         }
         command.queued = Some(QueuedFacts::from((at, queued)));
+        if queued.state.is_some() {
+            self.moves.push(Move::Command(queued.id));
+        }
         // A journal tells a command before it is sent; other orders give the same result.
         if command.is_quit()
             && let Some(t0) = command.t0

@@ -9,6 +9,8 @@ use musec_trace::{
     Reply, StateId, StepCategory, Usage, WTime, WaitReason, WaveId, WorkerId,
 };
 
+use super::Move;
+
 /// One launch of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
@@ -54,6 +56,8 @@ pub struct Attempt {
     pub awaits: Vec<Awaited>,
     /// The items it was given.
     pub items: Vec<Given>,
+    /// What its machine did, in the order of the records.
+    pub moves: Vec<Move>,
     /// The state that each lane is in now.
     pub present: BTreeMap<Vec<u32>, StateId>,
     /// How often it entered each state.
@@ -157,6 +161,8 @@ pub struct QueuedFacts {
     pub background: bool,
     /// Where its step says that its own time goes.
     pub category: Option<StepCategory>,
+    /// Which step of its wave's program it is of; 0 outside of it.
+    pub step: u32,
 }
 
 /// What is kept of a reply.
@@ -229,6 +235,7 @@ impl Attempt {
             waits: Vec::new(),
             awaits: Vec::new(),
             items: Vec::new(),
+            moves: Vec::new(),
             present: BTreeMap::new(),
             entered: BTreeMap::new(),
             frozen: None,
@@ -307,6 +314,7 @@ impl From<(CTime, &Queued)> for QueuedFacts {
             pipelined: queued.pipelined,
             background: queued.background,
             category: queued.category,
+            step: queued.step,
         }
     }
 }

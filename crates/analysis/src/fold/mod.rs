@@ -9,6 +9,7 @@
 mod apply;
 mod attempt;
 mod live;
+mod moves;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,7 @@ pub use attempt::{
 };
 use live::Live;
 pub use live::{Present, WorkerStatus};
+pub use moves::{MachineStep, Move, StepKind};
 
 /// A run as its records tell it so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,7 @@ pub struct Trace {
     run: Option<(CTime, Box<RunStarted>)>,
     waves: BTreeMap<WaveId, Wave>,
     states: BTreeMap<StateId, State>,
+    lanes: BTreeMap<(WaveId, Vec<u32>), String>,
     attempts: BTreeMap<LaunchId, Attempt>,
     workers: BTreeMap<WorkerId, Worker>,
     failures: Vec<(CTime, Failure)>,
@@ -151,6 +154,14 @@ impl Trace {
         };
         let known = self.states.get(&state);
         known.map_or_else(|| format!("state {}", state.0), |state| state.name.clone())
+    }
+
+    /// A lane's name; its path's last number if it has none, and nothing for the program itself.
+    #[must_use]
+    pub fn lane_name(&self, wave: WaveId, path: &[u32]) -> String {
+        let known = self.lanes.get(&(wave, path.to_vec())).filter(|name| !name.is_empty());
+        let number = || path.last().map(|last| format!("lane {last}")).unwrap_or_default();
+        known.cloned().unwrap_or_else(number)
     }
 
     /// States by number.

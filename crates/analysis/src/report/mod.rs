@@ -5,9 +5,11 @@
 //! times. Quantiles are by nearest rank. Keys of figures that are not known are absent. Absent
 //! here: whether a coordinator is still at it, which only a lock can tell; the caller says it.
 
+mod estimates;
 mod model;
 mod parts;
 mod rows;
+mod show_lanes;
 mod show_model;
 mod shows;
 mod waves;
@@ -19,6 +21,7 @@ use serde::Serialize;
 
 pub use model::*;
 pub use parts::RollupPart;
+pub use show_lanes::{ShowLane, ShowLetter};
 pub use show_model::*;
 pub use shows::show;
 
@@ -108,6 +111,7 @@ fn arrange(trace: &Trace, account: &Account, liveness: RunLiveness) -> Report {
         clock_faults: account.fault_count(),
         faults: faults(trace, account),
         coordinator_view_error: rows::view_errors(trace),
+        estimate_error: estimates::estimate_errors(trace),
         coordinator: coordinator(trace),
         waves: waves::waves(trace, account),
         states: rows::states(trace, account, total.life_ns),

@@ -50,6 +50,9 @@ pub struct Report {
     pub faults: Vec<FaultReport>,
     /// By how much coordinator-only stamps would have been wrong: (t3 − t0 − d)/d, by category.
     pub coordinator_view_error: BTreeMap<&'static str, ErrorQuantiles>,
+    /// By how much the estimate from coordinator-only stamps would have been wrong that knows of
+    /// lanes' order, t3 − max(t0, t3 of the command before): (estimate − d)/d, by category.
+    pub estimate_error: BTreeMap<&'static str, ErrorQuantiles>,
     /// How the coordinator did; absent without a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coordinator: Option<CoordinatorReport>,

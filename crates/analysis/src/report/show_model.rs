@@ -77,6 +77,10 @@ pub struct ShowAttempt {
     pub network_bounds_ns: (u128, u128),
     /// Windows whose busy time was fitted.
     pub fitted_windows: u64,
+    /// What it did, as `musec paths` shows it.
+    pub path: String,
+    /// Its execution in canonical form: lanes in the order of the program.
+    pub lanes: Vec<super::ShowLane>,
     /// The items it was given.
     pub items: Vec<ShowItem>,
     /// Its commands, in order of their ids.
@@ -169,6 +173,13 @@ pub struct ShowCommand {
     /// f − s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_ns: Option<u64>,
+    /// Estimated from the coordinator's stamps alone: t3 − max(t0, t3 of the command before in its
+    /// lane). Absent of background commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_service_ns: Option<u64>,
+    /// (estimate − service) / service; absent where the service is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate_error: Option<f64>,
     /// What it was doing, W.
     pub phases: Vec<ShowPhase>,
     /// Milliseconds until the deadline at s and f; absent without one.

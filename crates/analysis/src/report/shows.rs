@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use musec_trace::{CommandId, Outcome, PhaseKind, WorkerId};
 
+use super::estimates::{error, estimates};
+use super::show_lanes::lanes;
 use super::show_model::{Show, ShowAttempt, ShowCommand, ShowItem, ShowPhase, ShowWait};
 use super::{ns, text};
 use crate::breakdown::{Account, AttemptAccount};
@@ -50,9 +52,10 @@ fn not_started(trace: &Trace, worker: WorkerId) -> Option<Show> {
 
 fn of_attempt(trace: &Trace, attempt: &Attempt, account: &AttemptAccount) -> ShowAttempt {
     let queues = queues(attempt);
+    let estimates = estimates(attempt);
     let commands = attempt.commands.iter().map(|(id, command)| {
         let queue_ns = queues.get(id).copied().unwrap_or(0);
-        of_command(trace, account, (*id, command), queue_ns)
+        of_command(trace, account, (*id, command), queue_ns, estimates.get(id).copied())
     });
     let breakdown = &account.breakdown;
     ShowAttempt {
@@ -78,6 +81,8 @@ fn of_attempt(trace: &Trace, attempt: &Attempt, account: &AttemptAccount) -> Sho
         unaccounted_ns: breakdown.split.unaccounted_ns,
         network_bounds_ns: breakdown.network_bounds_ns,
         fitted_windows: breakdown.fitted_windows,
+        path: crate::paths::path_of(trace, attempt),
+        lanes: lanes(trace, attempt),
         items: attempt
             .items
             .iter()
@@ -106,6 +111,7 @@ fn of_command(
     account: &AttemptAccount,
     (id, command): (CommandId, &Command),
     queue_ns: u64,
+    estimate_ns: Option<u64>,
 ) -> ShowCommand {
     let queued = command.queued.as_ref();
     let reply = command.reply.as_ref();
@@ -137,6 +143,8 @@ fn of_command(
         queue_ns: reply.map(|_| queue_ns),
         overhead_ns: stamps.map(|stamps| stamps.at_worker_ns() - stamps.service_ns() - queue_ns),
         service_ns: stamps.map(|stamps| stamps.service_ns()),
+        estimated_service_ns: estimate_ns,
+        estimate_error: estimate_ns.and_then(|estimate| error(estimate, command)),
         phases: reply.map(phases).unwrap_or_default(),
         remaining_ms: reply
             .and_then(|reply| reply.remaining_started_ms.zip(reply.remaining_finished_ms)),

@@ -198,6 +198,7 @@ impl Log {
                 pipelined: false,
                 background,
                 category: self.category,
+                step: 0,
             })),
         );
         self.push(t0, Event::Sent { launch: LaunchId(launch), id: CommandId(id), t0: c(t0) });

@@ -61,9 +61,19 @@ fn write_attempt(page: &mut Page<'_>, attempt: &ShowAttempt) {
         page.painted(Ink::Faint, "  no command was sent to it");
         return;
     }
-    raw(page, &attempt.commands);
-    bounds(page, &attempt.commands);
-    alone(page, &attempt.commands);
+    page.sentence(None, "  path        ", &clean(&attempt.path));
+    super::show_lanes::write(page, &attempt.lanes);
+    let commands = in_order(attempt);
+    raw(page, &commands);
+    bounds(page, &commands);
+    alone(page, &commands);
+}
+
+/// Commands lane by lane, in the order of the program; those of a lane in their own order.
+fn in_order(attempt: &ShowAttempt) -> Vec<&ShowCommand> {
+    let mut commands: Vec<&ShowCommand> = attempt.commands.iter().collect();
+    commands.sort_by(|a, b| (&a.lane, a.id).cmp(&(&b.lane, b.id)));
+    commands
 }
 
 /// C, in seconds since the run's start.
@@ -82,7 +92,7 @@ fn milestones(attempt: &ShowAttempt) -> Vec<String> {
 }
 
 /// As it was recorded by the coordinator.
-fn raw(page: &mut Page<'_>, commands: &[ShowCommand]) {
+fn raw(page: &mut Page<'_>, commands: &[&ShowCommand]) {
     page.gap();
     page.painted(Ink::Faint, "raw: the coordinator's clock, seconds since the run's start");
     let rows: Vec<Vec<String>> = commands
@@ -103,7 +113,7 @@ fn raw(page: &mut Page<'_>, commands: &[ShowCommand]) {
 }
 
 /// Where it was on the coordinator's clock, by what causality proves.
-fn bounds(page: &mut Page<'_>, commands: &[ShowCommand]) {
+fn bounds(page: &mut Page<'_>, commands: &[&ShowCommand]) {
     page.gap();
     page.painted(Ink::Faint, "placed: it started and ended between these, on the same clock");
     let pair = |bounds: Option<(u64, u64)>| match bounds {
@@ -123,7 +133,7 @@ fn bounds(page: &mut Page<'_>, commands: &[ShowCommand]) {
 }
 
 /// Its parts, each command by itself, by the worker's clock.
-fn alone(page: &mut Page<'_>, commands: &[ShowCommand]) {
+fn alone(page: &mut Page<'_>, commands: &[&ShowCommand]) {
     page.gap();
     page.painted(
         Ink::Faint,
@@ -142,14 +152,28 @@ fn alone(page: &mut Page<'_>, commands: &[ShowCommand]) {
                 time(command.queue_ns),
                 time(command.overhead_ns),
                 time(command.service_ns),
+                time(command.estimated_service_ns),
                 left,
                 bytes(command.bytes.into()),
             ]
         })
         .collect();
-    let header =
-        ["id", "<command", "network", "queue", "overhead", "service", "time left", "bytes"];
+    let header = [
+        "id",
+        "<command",
+        "network",
+        "queue",
+        "overhead",
+        "service",
+        "estimated",
+        "time left",
+        "bytes",
+    ];
     page.rows(&header, &rows);
+    page.painted(
+        Ink::Faint,
+        "estimated: what the coordinator's stamps alone would say of the service",
+    );
 }
 
 fn state(command: &ShowCommand) -> String {

@@ -202,7 +202,7 @@ impl Fleet {
         }
         let (state, is_cancelled) = (Some(state), false);
         let outstanding = Outstanding { name, state, purpose, lane, background, is_cancelled };
-        let how = How { visit, timeout_ms, pipelined, category };
+        let how = How { visit, timeout_ms, pipelined, category, step: token.step() };
         self.send(now, launch, action, outstanding, how);
     }
 
@@ -252,7 +252,7 @@ impl Fleet {
         let id = CommandId(attempt.next_command);
         attempt.next_command += 1;
         let background = outstanding.background;
-        let How { visit, timeout_ms, pipelined, category } = how;
+        let How { visit, timeout_ms, pipelined, category, step } = how;
         let queued = Queued {
             launch,
             id,
@@ -264,6 +264,7 @@ impl Fleet {
             pipelined,
             background,
             category,
+            step,
         };
         attempt.outstanding.push(id, outstanding);
         self.record(now, Event::Queued(Box::new(queued)));
@@ -279,6 +280,7 @@ struct How {
     timeout_ms: Option<u64>,
     pipelined: bool,
     category: Option<StepCategory>,
+    step: u32,
 }
 
 /// What is done with the reply to a step's command.

@@ -52,6 +52,13 @@ pub struct Token {
     pub(super) bytes: u32,
 }
 
+impl Token {
+    /// The number of the step that sent it, within its wave's program.
+    pub(crate) const fn step(self) -> u32 {
+        self.node.0
+    }
+}
+
 /// What a machine wants done, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "commands are the most; a box for each costs more")]

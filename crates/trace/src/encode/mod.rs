@@ -110,6 +110,7 @@ fn queued(fields: &mut Fields<'_>, queued: &Queued) {
     fields.number(8, queued.pipelined.into());
     fields.number(9, queued.background.into());
     fields.number(10, queued.category.map_or(0, StepCategory::code).into());
+    fields.number(11, queued.step.into());
 }
 
 fn replied(fields: &mut Fields<'_>, launch: LaunchId, t3: CTime, reply: &Reply) {
@@ -277,7 +278,7 @@ mod tests {
             let moved = lane.clone();
             let queued = Queued {
                 launch, id, lane, state, visit, name: name.into(), arguments,
-                pipelined: flags.0, background: flags.1, category,
+                pipelined: flags.0, background: flags.1, category, step: visit,
             };
             same(Event::Queued(Box::new(queued)), n[2])?;
             same(Event::Sent { launch, id, t0: CTime::from_ns(n[3]) }, n[2])?;

@@ -180,6 +180,7 @@ fn events(now: CTime, command: u64) -> [Record; 4] {
         pipelined: false,
         background: false,
         category: None,
+        step: 1,
     };
     let reply = Reply {
         id,
