@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Shows one worker's commands with their times and bounds
     Show(ShowArgs),
+    /// Decides a run again from its journal, and compares
+    Replay(ReplayArgs),
     /// Prints what commands wrote to standard output and standard error
     Logs(LogsArgs),
     /// Tells a value to the job, from within a command of it (`wait_info`)
@@ -206,6 +208,19 @@ pub(crate) struct ShowArgs {
     pub(crate) run: String,
     /// The worker's number
     pub(crate) worker: u32,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Exit code 4 if a decision differs from the journal's; the first that does is shown.\n\nExamples:\n  musec replay\n  musec replay 3f --format json"
+)]
+pub(crate) struct ReplayArgs {
+    /// The run: an id, a unique prefix of one, a folder, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) run: String,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

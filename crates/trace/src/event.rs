@@ -256,6 +256,8 @@ pub enum Event {
     Stalled {
         /// Whose.
         launch: LaunchId,
+        /// When its report came, C.
+        t3: CTime,
         /// Last tick before, W.
         from: WTime,
         /// First tick after, W.
@@ -284,6 +286,20 @@ pub enum Event {
         received: WTime,
         /// What is wrong with it, in words.
         why: String,
+        /// How long it was, in bytes.
+        bytes: u64,
+    },
+    /// A reply came that breaks the protocol: it was not to come now, or has objects that its
+    /// command cannot have moved.
+    WrongReply {
+        /// Whose.
+        launch: LaunchId,
+        /// t3, C.
+        t3: CTime,
+        /// The command that it answers.
+        id: CommandId,
+        /// How many objects it has.
+        objects: u32,
     },
     /// A connected worker has not answered several heartbeats, or does so again.
     Frozen {
@@ -345,6 +361,13 @@ pub enum Event {
         wave: WaveId,
         /// The file.
         text: Vec<u8>,
+    },
+    /// Items that a wave was given beside the job file, in their order; a further record goes on.
+    Given {
+        /// Which wave.
+        wave: WaveId,
+        /// The items, as bytes.
+        items: Vec<Vec<u8>>,
     },
     /// How the coordinator itself is doing, about once a second.
     Sample(Box<Sample>),

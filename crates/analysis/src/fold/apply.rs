@@ -46,7 +46,7 @@ impl Trace {
                 self.ended.get_or_insert((at, *status));
             }
             // What the program says, not the run.
-            Event::LaneNamed { .. } | Event::Released { .. } => {}
+            Event::LaneNamed { .. } | Event::Given { .. } | Event::Released { .. } => {}
             // Inputs of decisions; what follows from them is told by other records.
             Event::Listed { .. }
             | Event::Read { .. }
@@ -79,6 +79,7 @@ impl Trace {
             | Event::Arrived { launch, .. }
             | Event::Info { launch, .. }
             | Event::Garbled { launch, .. }
+            | Event::WrongReply { launch, .. }
             | Event::Begun { launch, .. }
             | Event::Awaited { launch, .. }
             | Event::Waiting { launch, .. } => {
@@ -252,7 +253,9 @@ impl Attempt {
                 self.waits.push(Wait { from: at, to: None, reason: *reason });
             }
             Event::Awaited { lane, background, .. } => self.awaited(at, lane, *background),
-            Event::Info { .. } | Event::Garbled { .. } => self.last_sign = self.last_sign.max(at),
+            Event::Info { .. } | Event::Garbled { .. } | Event::WrongReply { .. } => {
+                self.last_sign = self.last_sign.max(at);
+            }
             // These say more than one thing, or are of the run: see `Trace::apply`; or what
             // transitions tell as well.
             Event::RunStarted(_)
@@ -278,6 +281,7 @@ impl Attempt {
             | Event::Printed { .. }
             | Event::Listed { .. }
             | Event::Read { .. }
+            | Event::Given { .. }
             | Event::Sample(_)
             | Event::Cancelled { .. }
             | Event::Output { .. }

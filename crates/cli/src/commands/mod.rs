@@ -10,6 +10,7 @@ pub(crate) mod info;
 pub(crate) mod job;
 pub(crate) mod logs;
 pub(crate) mod map;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -1,6 +1,7 @@
 //! A world of fake workers around a fleet: a queue of what will happen, a seed, and a clock that
 //! jumps from event to event.
 
+pub(crate) mod journal;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use musec_core::fleet::{Closed, Fleet, FleetOptions, Input, Output};
 use musec_core::job::{Options, parse};
+use musec_core::replay::{ReplayError, Replayed};
 use musec_core::{Look, Seen};
 use musec_protocol::{Action, Command, CommandId, LaunchId, Note, Outcome, Pong, WTime};
 use musec_trace::{AttemptOutcome, CTime, Event, Joined, RunStatus};
@@ -84,6 +86,7 @@ pub(crate) struct World {
     pub(crate) outputs_kept: usize,
     /// Keys that workers put, of commands that were answered or not.
     pub(crate) puts: BTreeSet<String>,
+    job: (String, Options),
     options: WorldOptions,
     random: u64,
     future: BTreeMap<(CTime, u64), Input>,
@@ -119,6 +122,7 @@ impl World {
             joins_refused: 0,
             outputs_kept: 0,
             puts: BTreeSet::new(),
+            job: (job.to_owned(), beside.clone()),
             random: options.seed | 1,
             future: BTreeMap::new(),
             scheduled: 0,
@@ -139,8 +143,24 @@ impl World {
         self.drain();
     }
 
-    /// Runs to the end; panics, with the seed, if that does not come.
+    /// Runs to the end; panics, with the seed, if that does not come, or if the run's journal does
+    /// not lead to the same decisions again.
     pub(crate) fn run(&mut self) -> RunStatus {
+        let status = self.run_once();
+        let seed = self.options.seed;
+        match self.replay() {
+            Ok(replayed) if replayed.is_whole => status,
+            other => panic!("seed {seed}: decided again: {other:?}"),
+        }
+    }
+
+    fn replay(&self) -> Result<Replayed, ReplayError> {
+        let (job, beside) = &self.job;
+        let records = self.times.iter().copied().zip(self.records.iter().cloned());
+        journal::replay(&journal::journal(job, beside, self.options.starting_max, records))
+    }
+
+    fn run_once(&mut self) -> RunStatus {
         self.start();
         loop {
             if let Some(status) = self.status {
@@ -302,7 +322,7 @@ impl World {
 
     fn note(&mut self, launch: LaunchId, text: &[u8]) {
         let note = Note { received: WTime::from_ns(1), text: text.to_vec() };
-        self.at(self.now, Input::Noted { launch, t3: self.now, note });
+        self.at(self.now, Input::Noted { launch, t3: self.now, note: note.into() });
     }
 
     /// A command that has no reply yet is answered soon, as cancelled.
