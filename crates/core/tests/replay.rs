@@ -19,7 +19,7 @@ const JOB: &str = r#"
 [job]
 workers = 3
 items = { range = "5" }
-timeout = "1h"
+timeout = "3m"
 [[setup]]
 run = "true"
 [[step]]
@@ -186,6 +186,29 @@ proptest! {
         let (_, gone) = records.remove(decisions[which.index(decisions.len())]);
         let replayed = again(records);
         prop_assert!(matches!(replayed, Err(ReplayError::Differs(_))), "{:?}: {:?}", gone, replayed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn a_journal_whose_records_were_lost_doubled_or_moved_never_panics(
+        seed in 0u64..8,
+        changes in prop::collection::vec((0u8..3, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..12),
+    ) {
+        let mut records = records(fate, seed);
+        for (what, from, to) in changes {
+            let record = records[from.index(records.len())].clone();
+            if what != 1 {
+                records.remove(from.index(records.len()));
+            }
+            if what != 0 {
+                records.insert(to.index(records.len() + 1), record);
+            }
+        }
+        // Most differ. Those of which only signs of life were touched need not.
+        drop(again(records));
     }
 }
 
