@@ -1,5 +1,6 @@
 //! What the documents promise: every block of `console` in the guide and in `tests/cmd` is run, and
-//! must print what stands there, and every run of one is decided again. `TRYCMD=overwrite` writes what is printed.
+//! must print what stands there; every run of one is decided again. `TRYCMD=overwrite` writes what
+//! is printed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! `musec replay`: real runs are decided again from their journals; a journal in which something was
-//! changed is found, and the place named.
+//! `musec replay`: real runs are decided again from their journals; a journal in which something
+//! was changed is found, and the place named.
 
 mod support;
 

@@ -12,6 +12,7 @@ use musec_protocol::Outcome;
 use musec_trace::journal::encode;
 use musec_trace::{AttemptOutcome, CTime, Event, Record};
 use proptest::prelude::*;
+use proptest::sample::Index;
 use world::journal::{journal, replay};
 use world::{Fate, World, WorldOptions};
 
@@ -178,7 +179,7 @@ proptest! {
     #[test]
     fn a_decision_that_is_not_there_is_noticed(
         seed in any::<u64>(),
-        which in any::<prop::sample::Index>(),
+        which in any::<Index>(),
     ) {
         let mut records = records(fate, seed);
         let decisions: Vec<usize> =
@@ -195,7 +196,7 @@ proptest! {
     #[test]
     fn a_journal_whose_records_were_lost_doubled_or_moved_never_panics(
         seed in 0u64..8,
-        changes in prop::collection::vec((0u8..3, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..12),
+        changes in prop::collection::vec((0u8..3, any::<Index>(), any::<Index>()), 1..12),
     ) {
         let mut records = records(fate, seed);
         for (what, from, to) in changes {

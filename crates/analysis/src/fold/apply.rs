@@ -1,8 +1,8 @@
 //! One record into the fold.
 
 use musec_trace::{
-    CTime, CommandId, Event, Failure, Joined, LaunchId, Queued, Record, Reply, RunStarted, Sample,
-    StateId, WaveId, WorkerId,
+    CTime, CommandId, Event, Failure, Joined, LaunchId, Queued, Record, Reply, RunStarted,
+    RunStatus, Sample, StateId, WaitReason, WaveId, WorkerId,
 };
 
 use super::{
@@ -42,9 +42,7 @@ impl Trace {
             Event::Cancelled { cause } => {
                 self.cancelled.get_or_insert_with(|| (at, cause.clone()));
             }
-            Event::RunEnded { status } => {
-                self.ended.get_or_insert((at, *status));
-            }
+            Event::RunEnded { status } => self.end(at, *status),
             // What the program says, not the run.
             Event::LaneNamed { .. } | Event::Given { .. } | Event::Released { .. } => {}
             // Inputs of decisions; what follows from them is told by other records.
@@ -86,6 +84,10 @@ impl Trace {
                 self.note(*launch, |attempt| attempt.hear(at, &record.event));
             }
         }
+    }
+
+    fn end(&mut self, at: CTime, status: RunStatus) {
+        self.ended.get_or_insert((at, status));
     }
 
     fn name_state(&mut self, state: StateId, wave: WaveId, name: &str) {
@@ -249,9 +251,7 @@ impl Attempt {
                 self.frozen = (!thawed).then_some(*since);
                 self.freezes = self.freezes.saturating_add(u32::from(!thawed));
             }
-            Event::Waiting { reason, .. } => {
-                self.waits.push(Wait { from: at, to: None, reason: *reason });
-            }
+            Event::Waiting { reason, .. } => self.wait(at, *reason),
             Event::Awaited { lane, background, .. } => self.awaited(at, lane, *background),
             Event::Info { .. } | Event::Garbled { .. } | Event::WrongReply { .. } => {
                 self.last_sign = self.last_sign.max(at);
@@ -287,6 +287,10 @@ impl Attempt {
             | Event::Output { .. }
             | Event::RunEnded { .. } => {}
         }
+    }
+
+    fn wait(&mut self, from: CTime, reason: WaitReason) {
+        self.waits.push(Wait { from, to: None, reason });
     }
 
     fn join(&mut self, joined: &Joined) {

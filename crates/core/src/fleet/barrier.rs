@@ -110,8 +110,8 @@ impl Fleet {
                 }
             }
         }
-        // Of a barrier that is not complete, who comes next is the last: whether there was a look at
-        // it in between makes no difference.
+        // Of a barrier that is not complete, who comes next is the last: whether there was a look
+        // at it in between makes no difference.
         let mut touched = std::mem::take(&mut self.touched);
         touched.retain(|touched| self.is_complete(*touched));
         self.touched = touched;
