@@ -124,7 +124,10 @@ fn session_event() -> impl Strategy<Value = Event> {
             }
         ),
         1 => (launch(), stamp(), stamp())
-            .prop_map(|(launch, from, to)| Event::Stalled { launch, from: w(from), to: w(to) }),
+            .prop_map(|(launch, from, to)| {
+                let t3 = musec_trace::CTime::from_ns(to);
+                Event::Stalled { launch, t3, from: w(from), to: w(to) }
+            }),
         1 => (launch(), stamp(), any::<bool>())
             .prop_map(|(launch, since, thawed)| Event::Frozen { launch, since: c(since), thawed }),
         1 => (launch(), waits).prop_map(|(launch, reason)| Event::Waiting { launch, reason }),

@@ -199,7 +199,10 @@ fn stalled(name: &'static str, phase: PhaseKind) -> (Trace, Account) {
     let mut log = Log::new(200, 1);
     begin(&mut log, 0);
     log.send(0, 0, name, 21 * MS, 22 * MS);
-    log.push(900 * MS, Event::Stalled { launch: LaunchId(0), from: w(100 * MS), to: w(500 * MS) });
+    log.push(
+        900 * MS,
+        Event::Stalled { launch: LaunchId(0), t3: c(900 * MS), from: w(100 * MS), to: w(500 * MS) },
+    );
     let stamps = [14_500 * US, 15 * MS, 1_013 * MS, 1_013_500 * US];
     log.reply(0, 1_022 * MS, reply(0, stamps, &[(phase, 15 * MS, 1_013 * MS)]));
     log.send(0, 1, "quit", 1_022 * MS, 1_023 * MS);

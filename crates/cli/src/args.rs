@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Groups workers by what they did, and says what differs
     Paths(PathsArgs),
+    /// Decides a run again from its journal, and compares
+    Replay(ReplayArgs),
     /// Prints what commands wrote to standard output and standard error
     Logs(LogsArgs),
     /// Tells a value to the job, from within a command of it (`wait_info`)
@@ -218,6 +220,19 @@ pub(crate) struct ShowArgs {
     after_help = "A path is what a worker did, whatever the order was in which its lanes were: states, and in\nparentheses their commands. `(…)×n` is a loop, `[a: … | b: …]` are lanes, `&[a: …]` runs in the\nbackground, `✗` is a failure; a cancelled lane is `a…cancelled`.\n\nExamples:\n  musec paths\n  musec paths 3f --format json"
 )]
 pub(crate) struct PathsArgs {
+    /// The run: an id, a unique prefix of one, a folder, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) run: String,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Exit code 4 if a decision differs from the journal's; the first that does is shown.\n\nExamples:\n  musec replay\n  musec replay 3f --format json"
+)]
+pub(crate) struct ReplayArgs {
     /// The run: an id, a unique prefix of one, a folder, or `latest`
     #[arg(default_value = "latest")]
     pub(crate) run: String,

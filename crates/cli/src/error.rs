@@ -62,6 +62,8 @@ pub(crate) enum CliError {
         #[source]
         source: musec_trace::journal::JournalError,
     },
+    #[error(transparent)]
+    Replay(#[from] musec_core::replay::ReplayError),
     #[error("the figures of this run do not sum up: {0}; this is a bug of musec, please report it")]
     Conservation(String),
     #[error("cannot write to standard output")]
@@ -119,7 +121,7 @@ impl CliError {
             )
             | Self::NotTold(_)
             | Self::NoProgram(_) => 3,
-            Self::Journal { .. } | Self::Conservation(_) => 4,
+            Self::Journal { .. } | Self::Conservation(_) | Self::Replay(_) => 4,
             Self::Run(RunError::ResultsInterrupted { .. }) => 130,
             Self::Run(RunError::Journal { .. } | RunError::Results { .. })
             | Self::Bench { .. }

@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::Gc(gc) => commands::housekeeping::gc(&args.places, &gc),
         Command::Runs(runs) => commands::runs::runs(&args.places, &runs),
         Command::Report(report) => commands::report::report(&args.places, &report),
+        Command::Replay(replay) => commands::replay::replay(&args.places, &replay),
         Command::Show(show) => commands::show::show(&args.places, &show),
         Command::Paths(paths) => commands::paths::paths(&args.places, &paths),
         Command::Bench(bench) => commands::bench::bench(&bench),

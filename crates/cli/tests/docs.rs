@@ -1,12 +1,35 @@
 //! What the documents promise: every block of `console` in the guide and in `tests/cmd` is run, and
-//! must print what stands there. `TRYCMD=overwrite` writes what is printed.
+//! must print what stands there; every run of one is decided again. `TRYCMD=overwrite` writes what
+//! is printed.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+/// `musec`; a run that it makes is decided again from its journal, and must agree.
+const REPLAYING: &str = r#"#!/bin/sh
+MUSEC "$@"
+code=$?
+case "$1" in
+run | map)
+    if [ -d .musec/runs ] && ! told=$(MUSEC replay 2>&1); then
+        echo "$told"
+        exit 99
+    fi
+    ;;
+esac
+exit $code
+"#;
 
 #[test]
 fn commands_print_what_the_documents_say() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let musec = folder.path().join("musec");
+    let script = REPLAYING.replace("MUSEC", env!("CARGO_BIN_EXE_musec"));
+    fs::write(&musec, script).expect("written");
+    fs::set_permissions(&musec, fs::Permissions::from_mode(0o755)).expect("executable");
     trycmd::TestCases::new()
+        .register_bin("musec", musec.as_path())
         // No command takes longer; one that hangs is ended, and its guard ends the rest.
         .timeout(std::time::Duration::from_secs(120))
         .env("NO_COLOR", "1")

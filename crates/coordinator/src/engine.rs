@@ -175,7 +175,7 @@ impl Engine {
                     self.broken(launch, t3, "it reported more stalls than time has passed")
                 }
             }
-            FromWorker::Note(note) => Input::Noted { launch, t3, note },
+            FromWorker::Note(note) => Input::Noted { launch, t3, note: note.into() },
             FromWorker::Pong(pong) => {
                 let peer = self.peers.entry(launch);
                 match peer.ping.take_if(|(seq, _)| *seq == pong.seq) {

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use musec_core::Program;
 use musec_core::build::{BuildError, Job};
 use musec_core::fleet::{Fleet, FleetOptions};
+use musec_core::replay::given;
 use musec_protocol::RunId;
 use musec_trace::{CClock, CTime, Event, RunStarted, RunStatus};
 use tokio::net::TcpListener;
@@ -62,7 +63,8 @@ pub struct RunSetup {
     pub is_recorded: bool,
     /// Address to listen on; port 0 for any.
     pub listen: SocketAddr,
-    /// Options that were given beside the job file, as JSON, for the journal.
+    /// Options that were given beside the job file, for the journal: what `Options::to_json` of
+    /// `musec_core::job` gives, so that the run can be decided again; `{}` for none.
     pub options_json: String,
     /// Version of the program, for the journal.
     pub version: String,
@@ -276,7 +278,7 @@ impl Run {
         } else {
             Recorder::of_nothing(clock)
         };
-        recorder.record(CTime::ZERO, Event::RunStarted(Box::new(self.started(clock)?)));
+        self.record_start(&mut recorder, clock)?;
         let identity = Identity::new(self.id)?;
         let config = Arc::new(identity.server_config()?);
         // No more can wait than there are attempts: each sends three of these at most, once each.
@@ -336,6 +338,14 @@ impl Run {
             }
         };
         Ok(Finished { status, results })
+    }
+
+    /// Records what the run is, and is given, so that it can be decided again.
+    fn record_start(&self, recorder: &mut Recorder, clock: CClock) -> Result<(), IdentityError> {
+        let started = Event::RunStarted(Box::new(self.started(clock)?));
+        let events = std::iter::once(started).chain(given(&self.setup.program));
+        events.for_each(|event| recorder.record(CTime::ZERO, event));
+        Ok(())
     }
 
     fn fleet_options(&self) -> FleetOptions {

@@ -13,6 +13,7 @@ pub mod limits;
 mod machine;
 mod map;
 mod program;
+pub mod replay;
 mod template;
 
 pub use job::{JobError, JobErrors};

@@ -5,6 +5,8 @@
 //! instant, never, or again and again; and things that follow from nothing. The one input that is
 //! never lost is the answer to a look at a store, as the coordinator gives one whatever happens.
 
+#[path = "world/journal.rs"]
+mod journal;
 #[path = "world/wire.rs"]
 mod wire;
 
@@ -80,11 +82,13 @@ struct Chaos {
     looks: BTreeMap<WaveId, Seen>,
     launched: u64,
     ended: BTreeSet<LaunchId>,
+    records: Vec<(CTime, Event)>,
+    job: (&'static str, Option<u32>),
     status: Option<RunStatus>,
 }
 
 impl Chaos {
-    fn new(job: &str, seed: u64) -> Self {
+    fn new(job: &'static str, seed: u64) -> Self {
         let program = parse(job, &Options::default());
         let program = program.unwrap_or_else(|errors| panic!("{:?} in {job}", errors.0));
         let starting_max = (seed.is_multiple_of(3)).then_some(2);
@@ -98,6 +102,8 @@ impl Chaos {
             looks: BTreeMap::new(),
             launched: 0,
             ended: BTreeSet::new(),
+            records: Vec::new(),
+            job: (job, starting_max),
             status: None,
         };
         chaos.tell(Input::Start);
@@ -126,6 +132,7 @@ impl Chaos {
                     if let Event::Ended { launch, .. } = event {
                         assert!(self.ended.insert(launch), "{launch} ended twice");
                     }
+                    self.records.push((at, event));
                 }
                 Output::Launch(launch) => self.launch(launch),
                 Output::Send(launch, command) => {
@@ -274,7 +281,7 @@ impl Chaos {
             6 => {
                 let text = if self.draw(3) == 0 { &b"nonsense"[..] } else { b"info x\n1" };
                 let note = Note { received: WTime::from_ns(1), text: text.to_vec() };
-                self.likely.push(Input::Noted { launch, t3: self.now, note });
+                self.likely.push(Input::Noted { launch, t3: self.now, note: note.into() });
             }
             7 => {
                 let wtime = WTime::from_ns(1);
@@ -290,6 +297,18 @@ impl Chaos {
         for input in self.likely.split_off(before) {
             self.tell(input);
         }
+    }
+
+    /// Decides all that was decided so far again, from the journal that would be there.
+    fn replay(&self) {
+        let (job, starting_max) = self.job;
+        let records = self.records.iter().cloned();
+        let journal = journal::journal(job, &Options::default(), starting_max, records);
+        let replayed = journal::replay(&journal).unwrap_or_else(|error| panic!("{error:?}"));
+        assert_eq!(replayed.is_whole, self.status.is_some());
+        assert_eq!(replayed.beyond, 0);
+        let count = replayed.inputs + replayed.decisions;
+        assert_eq!(count, self.records.len() as u64);
     }
 
     /// Nothing is told any more but what stores hold: the deadlines end the run, in time.
@@ -329,7 +348,9 @@ proptest! {
         for _ in 0..steps {
             chaos.step();
         }
+        chaos.replay();
         chaos.end();
+        chaos.replay();
         prop_assert_eq!(chaos.fleet.alive(), 0);
         prop_assert_eq!(chaos.ended.len() as u64, chaos.launched, "every attempt has one end");
     }

@@ -112,7 +112,7 @@ impl Table {
 
     fn note(&mut self, text: &[u8]) {
         let note = Note { received: WTime::from_ns(1), text: text.to_vec() };
-        self.give(Input::Noted { launch: LAUNCH, t3: self.now, note });
+        self.give(Input::Noted { launch: LAUNCH, t3: self.now, note: note.into() });
     }
 
     fn cancel(&mut self) {

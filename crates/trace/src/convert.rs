@@ -110,9 +110,19 @@ impl From<Event> for wire::record::Event {
                     clock_gap_ns,
                 })
             }
-            Event::Stalled { launch, from, to } => {
-                Self::Stalled(wire::Stalled { launch: launch.0, from_ns: from.ns, to_ns: to.ns })
-            }
+            Event::Stalled { launch, t3, from, to } => Self::Stalled(wire::Stalled {
+                launch: launch.0,
+                from_ns: from.ns,
+                to_ns: to.ns,
+                t3_ns: t3.ns,
+            }),
+            Event::WrongReply { launch, t3, id, objects } => Self::WrongReply(wire::WrongReply {
+                launch: launch.0,
+                t3_ns: t3.ns,
+                id: id.0,
+                objects,
+            }),
+            Event::Given { wave, items } => Self::Given(wire::Given { wave: wave.0, items }),
             Event::Frozen { launch, since, thawed } => {
                 Self::Frozen(wire::Frozen { launch: launch.0, since_ns: since.ns, thawed })
             }
@@ -141,11 +151,12 @@ impl From<Event> for wire::record::Event {
                 key,
                 value,
             }),
-            Event::Garbled { launch, t3, received, why } => Self::Garbled(wire::Garbled {
+            Event::Garbled { launch, t3, received, why, bytes } => Self::Garbled(wire::Garbled {
                 launch: launch.0,
                 t3_ns: t3.ns,
                 received_ns: received.ns,
                 why,
+                bytes,
             }),
             Event::Merged { launch, lane, winner } => {
                 Self::Merged(wire::Merged { launch: launch.0, lane, winner })
@@ -304,6 +315,7 @@ impl TryFrom<wire::record::Event> for Event {
             },
             Wire::Stalled(stalled) => Self::Stalled {
                 launch: LaunchId(stalled.launch),
+                t3: CTime::from_ns(stalled.t3_ns),
                 from: WTime::from_ns(stalled.from_ns),
                 to: WTime::from_ns(stalled.to_ns),
             },
@@ -354,7 +366,15 @@ impl TryFrom<wire::record::Event> for Event {
                 t3: CTime::from_ns(garbled.t3_ns),
                 received: WTime::from_ns(garbled.received_ns),
                 why: garbled.why,
+                bytes: garbled.bytes,
             },
+            Wire::WrongReply(reply) => Self::WrongReply {
+                launch: LaunchId(reply.launch),
+                t3: CTime::from_ns(reply.t3_ns),
+                id: CommandId(reply.id),
+                objects: reply.objects,
+            },
+            Wire::Given(given) => Self::Given { wave: WaveId(given.wave), items: given.items },
             Wire::Merged(merged) => Self::Merged {
                 launch: LaunchId(merged.launch),
                 lane: merged.lane,

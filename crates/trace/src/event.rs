@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::{
-    AttemptNo, AttemptOutcome, CTime, Cause, ClockKind, CommandId, EndCause, Hello, LaunchId,
-    Reply, RunId, RunStatus, StepCategory, Stream, Tail, Timer, WTime, WaitReason, WorkerId,
+    AttemptNo, AttemptOutcome, CTime, Cause, CommandId, EndCause, Hello, LaunchId, Reply,
+    RunStarted, RunStatus, StepCategory, Stream, Tail, Timer, WTime, WaitReason, WorkerId,
 };
 
 /// One line of the journal.
@@ -256,6 +256,8 @@ pub enum Event {
     Stalled {
         /// Whose.
         launch: LaunchId,
+        /// When its report came, C.
+        t3: CTime,
         /// Last tick before, W.
         from: WTime,
         /// First tick after, W.
@@ -284,6 +286,20 @@ pub enum Event {
         received: WTime,
         /// What is wrong with it, in words.
         why: String,
+        /// How long it was, in bytes.
+        bytes: u64,
+    },
+    /// A reply came that breaks the protocol: it was not to come now, or has objects that its
+    /// command cannot have moved.
+    WrongReply {
+        /// Whose.
+        launch: LaunchId,
+        /// t3, C.
+        t3: CTime,
+        /// The command that it answers.
+        id: CommandId,
+        /// How many objects it has.
+        objects: u32,
     },
     /// A connected worker has not answered several heartbeats, or does so again.
     Frozen {
@@ -346,6 +362,13 @@ pub enum Event {
         /// The file.
         text: Vec<u8>,
     },
+    /// Items that a wave was given beside the job file, in their order; a further record goes on.
+    Given {
+        /// Which wave.
+        wave: WaveId,
+        /// The items, as bytes.
+        items: Vec<Vec<u8>>,
+    },
     /// How the coordinator itself is doing, about once a second.
     Sample(Box<Sample>),
     /// The run was told to stop.
@@ -369,42 +392,6 @@ pub enum Event {
         /// How.
         status: RunStatus,
     },
-}
-
-/// What is known when a run starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunStarted {
-    /// The run's id.
-    pub run: RunId,
-    /// The job's name.
-    pub job: String,
-    /// The launcher's name.
-    pub launcher: String,
-    /// Wall time at C = 0, in nanoseconds since 1970; the only one that a run stores.
-    pub wall_ns: u64,
-    /// The coordinator's boot id; a worker with the same one, and the same time namespace, has the
-    /// very same clock.
-    pub boot_id: String,
-    /// The coordinator's time namespace.
-    pub time_namespace: String,
-    /// Which clock C is.
-    pub clock: ClockKind,
-    /// Bound of |dW/dC − 1| for workers whose clock is another, in ppm.
-    pub rate_bound_ppm: u32,
-    /// Seed of all that is random in decisions.
-    pub seed: u64,
-    /// Version of the program.
-    pub version: String,
-    /// The job file as given.
-    pub job_text: Vec<u8>,
-    /// Options given beside the job file, as JSON.
-    pub options_json: String,
-    /// BOOTTIME − MONOTONIC of the coordinator at C = 0, in nanoseconds.
-    pub clock_gap_ns: i64,
-    /// Processors that counted for `cores` in the job's expressions.
-    pub cores: u32,
-    /// Attempts that could be on their way to their hello at a time; 0 for any number.
-    pub starting_max: u32,
 }
 
 /// A worker that joined.

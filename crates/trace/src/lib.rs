@@ -14,17 +14,19 @@ mod event;
 pub mod journal;
 mod parts;
 mod reply;
+mod started;
 mod time;
 
 pub use clock::CClock;
 pub use codes::{
     AttemptOutcome, Cause, EndCause, RunStatus, StepCategory, Stream, Timer, WaitReason,
 };
-pub use event::{Event, Failure, Joined, Queued, Record, RunStarted, Sample, StateId, WaveId};
+pub use event::{Event, Failure, Joined, Queued, Record, Sample, StateId, WaveId};
 pub use musec_protocol::{
     AttemptNo, ClockKind, CommandId, ErrorKind, Hello, LaunchId, Object, Outcome, Phase, PhaseKind,
     Reply, RunId, Tail, Usage, WTime, WorkerId,
 };
+pub use started::RunStarted;
 pub use time::CTime;
 
 /// The generated types of the journal's schema; private, so that only checked values are seen.

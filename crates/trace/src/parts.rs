@@ -1,8 +1,8 @@
 //! The larger parts of records and their generated types, there and back.
 
 use crate::convert::Fault;
-use crate::event::{Joined, RunStarted, Sample};
-use crate::{CTime, ClockKind, Hello, LaunchId, RunId, WTime, wire};
+use crate::event::{Joined, Sample};
+use crate::{CTime, ClockKind, Hello, LaunchId, RunId, RunStarted, WTime, wire};
 
 const fn clock_code(clock: ClockKind) -> u32 {
     match clock {

@@ -1,8 +1,8 @@
 //! One record into the fold.
 
 use musec_trace::{
-    CTime, CommandId, Event, Failure, Joined, LaunchId, Queued, Record, Reply, RunStarted, Sample,
-    StateId, WaveId, WorkerId,
+    CTime, CommandId, Event, Failure, Joined, LaunchId, Queued, Record, Reply, RunStarted,
+    RunStatus, Sample, StateId, WaitReason, WaveId, WorkerId,
 };
 
 use super::live::status;
@@ -43,13 +43,12 @@ impl Trace {
             Event::Cancelled { cause } => {
                 self.cancelled.get_or_insert_with(|| (at, cause.clone()));
             }
-            Event::RunEnded { status } => {
-                self.ended.get_or_insert((at, *status));
-            }
+            Event::RunEnded { status } => self.end(at, *status),
             Event::LaneNamed { wave, path, name } => self.name_lane(*wave, path, name),
-            // What follows from these is told by other records.
-            Event::Released { .. }
-            | Event::Listed { .. }
+            // What the program says, not the run.
+            Event::Given { .. } | Event::Released { .. } => {}
+            // Inputs of decisions; what follows from them is told by other records.
+            Event::Listed { .. }
             | Event::Read { .. }
             | Event::TimerFired { .. }
             | Event::Closed { .. }
@@ -80,12 +79,17 @@ impl Trace {
             | Event::Arrived { launch, .. }
             | Event::Info { launch, .. }
             | Event::Garbled { launch, .. }
+            | Event::WrongReply { launch, .. }
             | Event::Begun { launch, .. }
             | Event::Awaited { launch, .. }
             | Event::Waiting { launch, .. } => {
                 self.note(*launch, |attempt| attempt.hear(at, &record.event));
             }
         }
+    }
+
+    fn end(&mut self, at: CTime, status: RunStatus) {
+        self.ended.get_or_insert((at, status));
     }
 
     fn name_state(&mut self, state: StateId, wave: WaveId, name: &str) {
@@ -262,11 +266,11 @@ impl Attempt {
                 self.frozen = (!thawed).then_some(*since);
                 self.freezes = self.freezes.saturating_add(u32::from(!thawed));
             }
-            Event::Waiting { reason, .. } => {
-                self.waits.push(Wait { from: at, to: None, reason: *reason });
-            }
+            Event::Waiting { reason, .. } => self.wait(at, *reason),
             Event::Awaited { lane, background, .. } => self.awaited(at, lane, *background),
-            Event::Info { .. } | Event::Garbled { .. } => self.last_sign = self.last_sign.max(at),
+            Event::Info { .. } | Event::Garbled { .. } | Event::WrongReply { .. } => {
+                self.last_sign = self.last_sign.max(at);
+            }
             // These say more than one thing, or are of the run: see `Trace::apply`; or they are
             // moves and nothing else.
             Event::RunStarted(_)
@@ -292,11 +296,16 @@ impl Attempt {
             | Event::Printed { .. }
             | Event::Listed { .. }
             | Event::Read { .. }
+            | Event::Given { .. }
             | Event::Sample(_)
             | Event::Cancelled { .. }
             | Event::Output { .. }
             | Event::RunEnded { .. } => {}
         }
+    }
+
+    fn wait(&mut self, from: CTime, reason: WaitReason) {
+        self.waits.push(Wait { from, to: None, reason });
     }
 
     fn join(&mut self, joined: &Joined) {

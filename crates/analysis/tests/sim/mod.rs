@@ -360,6 +360,7 @@ fn record(log: &mut Log, clock: &Clock, jobs: &[Job], pulses: &[Exchange]) {
                 to,
                 Event::Stalled {
                     launch: LaunchId(0),
+                    t3: c(to),
                     from: w(clock.stamp(from)),
                     to: w(clock.stamp(to)),
                 },

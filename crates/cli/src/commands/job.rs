@@ -20,6 +20,7 @@ const HEADER_BYTES_MAX: u64 = 1 << 16;
 pub(crate) struct Job {
     pub(crate) text: String,
     pub(crate) folder: PathBuf,
+    pub(crate) options: Options,
     pub(crate) program: Program,
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn read(path: &Path, beside: &Beside<'_>) -> Result<Job, CliError> {
         options.csv_headers = csv_headers(&program, &folder);
     }
     match parse(&text, &options) {
-        Ok(program) => Ok(Job { text, folder, program }),
+        Ok(program) => Ok(Job { text, folder, options, program }),
         Err(errors) => Err(CliError::Job { path: path.to_owned(), text, errors }),
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod job;
 pub(crate) mod logs;
 pub(crate) mod map;
 pub(crate) mod paths;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -46,7 +46,7 @@ pub(crate) fn run(places: &Places, args: &RunArgs) -> Result<ExitCode, CliError>
         launch_by: LaunchBy::Local,
         is_recorded: true,
         listen: args.listen,
-        options_json: options_json(args),
+        options_json: job.options.to_json(),
         version: env!("CARGO_PKG_VERSION").into(),
     };
     let run = Run::create(setup)?;
@@ -131,16 +131,4 @@ fn came_back(files: &[PathBuf]) -> String {
         }
         [] => String::new(),
     }
-}
-
-fn options_json(args: &RunArgs) -> String {
-    let params: std::collections::BTreeMap<_, _> = args.params.iter().cloned().collect();
-    serde_json::json!({
-        "params": params,
-        "at_once": args.at_once,
-        "timeout_ms": args.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
-        "inputs": args.inputs,
-        "only": args.only,
-    })
-    .to_string()
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses the part that it needs")]
 
 pub(crate) mod machine;
+pub(crate) mod replay;
 pub(crate) mod watchdog;
 
 use std::fs;
@@ -174,6 +175,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         // A failed test must not leave processes to those after it.
         self.kill_all();
+        if !std::thread::panicking() {
+            replay::assert_decided_again(self);
+        }
     }
 }
 

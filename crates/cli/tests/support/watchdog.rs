@@ -206,7 +206,7 @@ impl Progress {
 }
 
 /// Journals of runs within a test's folder: in `.musec/runs`, or where `--runs` had them.
-fn journals(folder: PathBuf) -> Vec<PathBuf> {
+pub(super) fn journals(folder: PathBuf) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![(folder, 0)];
     while let Some((folder, depth)) = folders.pop() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use musec_protocol::limits::FROZEN_AFTER;
 use musec_protocol::{Action, AttemptNo, LaunchId, Pong, Reply, Which, WorkerId};
 use musec_trace::{
     AttemptOutcome, CTime, EndCause, Event, Failure, Joined, StateId, Timer, WaveId,
@@ -9,7 +10,7 @@ use musec_trace::{
 
 use super::io::{Closed, Output};
 use super::outstanding::OutstandingCommands;
-use super::{EXIT_STATUS_WAIT, FROZEN_TIME_MAX, Fleet, SWEEP_EVERY};
+use super::{EXIT_STATUS_WAIT, FROZEN_TIME_MAX, Fleet};
 use crate::machine::{Machine, Token};
 use crate::program::LaneNo;
 
@@ -149,6 +150,11 @@ impl Attempt {
             deadlines: Vec::new(),
         }
     }
+
+    /// When its silence will be too long, C, if it stays silent.
+    fn silent_at(&self) -> CTime {
+        self.last_sign.after(if self.is_frozen { FROZEN_TIME_MAX } else { FROZEN_AFTER })
+    }
 }
 
 impl Fleet {
@@ -180,8 +186,8 @@ impl Fleet {
         self.joined.insert(launch);
         self.has_started(now, launch);
         self.clear_deadlines(launch);
-        self.next_sweep.get_or_insert_with(|| now.after(SWEEP_EVERY));
         self.sign_of_life(now, launch, t3);
+        self.sweep_by(launch);
         self.welcome(now, launch);
     }
 
@@ -202,16 +208,24 @@ impl Fleet {
         self.record(now, pulse);
     }
 
-    /// Notes that an attempt is alive at `at`, C.
+    /// Notes that an attempt is alive at `at`, C. After its connection is gone that counts no more.
     pub(super) fn sign_of_life(&mut self, now: CTime, launch: LaunchId, at: CTime) {
-        let Some(attempt) = self.attempt_mut(launch) else {
+        let is_joined = self.joined.contains(&launch);
+        let Some(attempt) = self.attempt_mut(launch).filter(|_| is_joined) else {
             return;
         };
         let since = attempt.last_sign;
         attempt.last_sign = since.max(at);
         if std::mem::replace(&mut attempt.is_frozen, false) {
             self.record(now, Event::Frozen { launch, since, thawed: true });
+            self.sweep_by(launch);
         }
+    }
+
+    /// Has the sweep not come later than when this attempt may be silent for too long.
+    fn sweep_by(&mut self, launch: LaunchId) {
+        let due = self.attempt(launch).map(Attempt::silent_at);
+        self.next_sweep = self.next_sweep.into_iter().chain(due).min();
     }
 
     pub(super) fn closed(&mut self, now: CTime, launch: LaunchId, at: CTime, why: Closed) {
@@ -359,23 +373,27 @@ impl Fleet {
         self.record(now, Event::TimerFired { timer, launch: Some(launch) });
     }
 
-    /// Reports workers that stand still, and gives up those that do so for too long.
+    /// Reports workers that stand still, and gives up those that do so for too long. Signs of life
+    /// only put off when that is, so that nobody need be looked at before the next sweep.
     pub(super) fn sweep(&mut self, now: CTime) {
+        self.next_sweep = None;
         let joined: Vec<LaunchId> = self.joined.iter().copied().collect();
         for launch in joined {
             let Some(attempt) = self.attempt_mut(launch) else {
                 continue;
             };
             let since = attempt.last_sign;
-            let silence = Duration::from_nanos(now.since(since));
-            if silence > FROZEN_TIME_MAX {
+            if since.after(FROZEN_TIME_MAX) <= now {
                 self.fired(now, launch, Timer::Frozen);
                 let error = format!("it gave no sign of life for {FROZEN_TIME_MAX:?}");
                 self.give_up(now, launch, EndCause::Silent, AttemptOutcome::Lost, error);
-            } else if silence > musec_protocol::limits::FROZEN_AFTER && !attempt.is_frozen {
+                continue;
+            }
+            if since.after(FROZEN_AFTER) <= now && !attempt.is_frozen {
                 attempt.is_frozen = true;
                 self.record(now, Event::Frozen { launch, since, thawed: false });
             }
+            self.sweep_by(launch);
         }
     }
 

@@ -92,20 +92,14 @@ impl Fleet {
     /// Releases the barriers that are complete. What comes to barriers meanwhile waits for the next
     /// call, which [`Self::next_deadline`] asks for at once.
     pub(super) fn release_barriers(&mut self, now: CTime) {
-        for Touched { wave, meeting, last } in std::mem::take(&mut self.touched) {
-            let (barrier, group) = meeting;
-            let groups =
-                self.program.wave(wave).map_or(1, |def| def.groups(self.wave(wave).workers));
-            let run = self.wave_mut(wave);
-            let expected = run.may_reach_barriers(group.map(|group| (group, groups)));
-            let is_complete = |there: &Vec<LaunchId>| {
-                !there.is_empty() && u32::try_from(there.len()).is_ok_and(|there| there >= expected)
-            };
-            let Some(there) = run.at_barriers.get_mut(&meeting).filter(|there| is_complete(there))
-            else {
+        for touched in std::mem::take(&mut self.touched) {
+            let Touched { wave, meeting, last } = touched;
+            let barrier = meeting.0;
+            let is_complete = self.is_complete(touched);
+            let there = self.wave_mut(wave).at_barriers.get_mut(&meeting).filter(|_| is_complete);
+            let Some(released) = there.map(std::mem::take) else {
                 continue;
             };
-            let released = std::mem::take(there);
             let workers = u32::try_from(released.len()).unwrap_or(u32::MAX);
             let name = self.barrier_name(wave, barrier);
             self.record(now, Event::Released { wave, barrier: name, workers, last });
@@ -116,6 +110,20 @@ impl Fleet {
                 }
             }
         }
+        // Of a barrier that is not complete, who comes next is the last: whether there was a look
+        // at it in between makes no difference.
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.retain(|touched| self.is_complete(*touched));
+        self.touched = touched;
+    }
+
+    /// Whether all are there who are awaited.
+    fn is_complete(&self, Touched { wave, meeting, .. }: Touched) -> bool {
+        let run = self.wave(wave);
+        let groups = self.program.wave(wave).map_or(1, |def| def.groups(run.workers));
+        let expected = run.may_reach_barriers(meeting.1.map(|group| (group, groups)));
+        let there = run.at_barriers.get(&meeting).map_or(0, Vec::len);
+        there > 0 && u32::try_from(there).is_ok_and(|there| there >= expected)
     }
 
     fn barrier_name(&self, wave: WaveId, barrier: u32) -> String {

@@ -1,7 +1,8 @@
 //! What the fleet is told, and what it decides.
 
+use musec_protocol::note::Told;
 use musec_protocol::{
-    Command, CommandId, LaunchId, Note, Pong, Refusal, Reply, Stall, Tail, Welcome,
+    Command, CommandId, LaunchId, Note, Pong, Refusal, Reply, Stall, Tail, WTime, Welcome,
 };
 use musec_trace::{CTime, Event, Joined, RunStatus, WaveId};
 
@@ -66,7 +67,7 @@ pub enum Input {
         /// When it came, C.
         t3: CTime,
         /// What.
-        note: Note,
+        note: Heard,
     },
     /// An attempt's connection is gone.
     Closed {
@@ -98,6 +99,24 @@ pub enum Input {
         /// By what.
         cause: String,
     },
+}
+
+/// What user code told, as far as it is understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// When its worker read it, W.
+    pub received: WTime,
+    /// How long it was, in bytes.
+    pub bytes: u64,
+    /// What it means, or why it means nothing.
+    pub told: Result<Told, String>,
+}
+
+impl From<Note> for Heard {
+    fn from(Note { received, text }: Note) -> Self {
+        let told = Told::from_bytes(&text).map_err(str::to_owned);
+        Self { received, bytes: text.len() as u64, told }
+    }
 }
 
 /// Why a connection is gone.

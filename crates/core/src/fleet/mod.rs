@@ -5,7 +5,9 @@
 //! function alone, and its beginning and end are recorded; every attempt ends exactly once; a run
 //! ends when nothing is alive and no wave can start; work per input does not grow with the number
 //! of workers. No I/O, no clock, no task: the same inputs at the same instants give the same
-//! outputs.
+//! outputs. An input without a record changes nothing, and a `tick` does what is due by then, no
+//! matter which ticks there were before: so the records are enough to decide again
+//! ([`crate::replay`]).
 //!
 //! ```text
 //! attempt:  Requested ─joined─► Working ─program done, failed, cancelled─► Quitting ─► Ended
@@ -29,7 +31,7 @@ mod steps;
 mod wave;
 mod work;
 
-pub use io::{Closed, Input, MayJoin, Output};
+pub use io::{Closed, Heard, Input, MayJoin, Output};
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -54,9 +56,6 @@ pub const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
 
 /// A worker without a sign of life for this long, on a connection that still stands, is given up.
 pub const FROZEN_TIME_MAX: Duration = Duration::from_secs(60);
-
-/// Interval of the look for frozen workers.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// What the fleet needs to know besides the program.
 #[derive(Clone, Debug, Default)]
@@ -87,6 +86,7 @@ pub struct Fleet {
     joined: BTreeSet<LaunchId>,
     starting: Starting,
     deadlines: BTreeSet<(CTime, LaunchId, Timer)>,
+    /// Nobody is to be called frozen, or given up as silent, before this instant, C.
     next_sweep: Option<CTime>,
     outputs: VecDeque<Output>,
     /// Barriers that may have become complete.
@@ -123,6 +123,11 @@ impl Fleet {
             failed: false,
             finished: false,
         }
+    }
+
+    /// How many waves its program has.
+    pub(crate) fn waves_count(&self) -> usize {
+        self.waves.len()
     }
 
     /// The next thing to do. Call until it is `None` after every [`Self::handle`] and
@@ -170,7 +175,8 @@ impl Fleet {
             Input::Stalled { launch, t3, stall } => {
                 if self.joined.contains(&launch) {
                     self.sign_of_life(now, launch, t3);
-                    self.record(now, Event::Stalled { launch, from: stall.from, to: stall.to });
+                    let musec_protocol::Stall { from, to } = stall;
+                    self.record(now, Event::Stalled { launch, t3, from, to });
                 }
             }
             Input::Noted { launch, t3, note } => self.noted(now, launch, t3, note),
@@ -183,7 +189,7 @@ impl Fleet {
     }
 
     /// What comes of an input besides: barriers that are complete, the run's end.
-    fn settle(&mut self, now: CTime) {
+    pub(crate) fn settle(&mut self, now: CTime) {
         self.release_barriers(now);
         self.release_due = (!self.touched.is_empty()).then_some(now);
         self.finish_if_over(now);
@@ -201,7 +207,6 @@ impl Fleet {
         self.forget_slow_starts(now);
         if self.next_sweep.is_some_and(|due| due <= now) {
             self.sweep(now);
-            self.next_sweep = (!self.joined.is_empty()).then(|| now.after(SWEEP_EVERY));
         }
         self.settle(now);
     }

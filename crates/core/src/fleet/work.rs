@@ -117,7 +117,9 @@ impl Fleet {
         let command = match attempt.take_answered(&reply) {
             Ok(command) => command,
             Err(error) => {
-                let outcome = AttemptOutcome::Failed;
+                let (id, outcome) = (reply.id, AttemptOutcome::Failed);
+                let objects = u32::try_from(reply.objects.len()).unwrap_or(u32::MAX);
+                self.record(now, Event::WrongReply { launch, t3, id, objects });
                 self.give_up(now, launch, EndCause::Protocol, outcome, error);
                 return;
             }

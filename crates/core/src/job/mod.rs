@@ -21,6 +21,7 @@ mod order;
 mod params;
 mod pipelined;
 mod reach;
+mod recorded;
 mod step;
 mod variables;
 mod wave;

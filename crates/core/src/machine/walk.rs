@@ -325,7 +325,8 @@ impl Lane {
             timeout_ms: if scoped { around } else { own },
             pipelined: self.list.is_some() && background.is_none(),
             background: background.is_some(),
-            keeps_output: turn.wave.reads_output || command.reads_output(),
+            // Of a command that succeeded, `expect` may make a failure, which shows its output.
+            keeps_output: turn.wave.reads_output || command.expect.is_some(),
             category: command.category,
         }));
         turn.shared.commands_out += 1;

@@ -6,6 +6,7 @@
 //! delivered to the same file; nothing is looked at on a disk.
 
 mod items;
+mod recorded;
 mod text;
 
 use std::collections::BTreeMap;

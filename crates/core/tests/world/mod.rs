@@ -1,6 +1,7 @@
 //! A world of fake workers around a fleet: a queue of what will happen, a seed, and a clock that
 //! jumps from event to event.
 
+pub(crate) mod journal;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use musec_core::fleet::{Closed, Fleet, FleetOptions, Input, Output};
 use musec_core::job::{Options, parse};
+use musec_core::replay::{ReplayError, Replayed};
 use musec_core::{Look, Program, Seen};
 use musec_protocol::{Action, Command, CommandId, LaunchId, Note, Outcome, Pong, WTime};
 use musec_trace::{AttemptOutcome, CTime, Event, Joined, RunStatus};
@@ -84,6 +86,8 @@ pub(crate) struct World {
     pub(crate) outputs_kept: usize,
     /// Keys that workers put, of commands that were answered or not.
     pub(crate) puts: BTreeSet<String>,
+    /// Of a program that was made otherwise there is no text to decide it again from.
+    job: Option<(String, Options)>,
     options: WorldOptions,
     random: u64,
     future: BTreeMap<(CTime, u64), Input>,
@@ -103,7 +107,7 @@ impl World {
 
     pub(crate) fn with(job: &str, beside: &Options, options: WorldOptions) -> Self {
         let program = parse(job, beside).unwrap_or_else(|errors| panic!("{:?} in {job}", errors.0));
-        Self::of(program, options)
+        Self { job: Some((job.to_owned(), beside.clone())), ..Self::of(program, options) }
     }
 
     pub(crate) fn of(program: Program, options: WorldOptions) -> Self {
@@ -123,6 +127,7 @@ impl World {
             joins_refused: 0,
             outputs_kept: 0,
             puts: BTreeSet::new(),
+            job: None,
             random: options.seed | 1,
             future: BTreeMap::new(),
             scheduled: 0,
@@ -143,8 +148,26 @@ impl World {
         self.drain();
     }
 
-    /// Runs to the end; panics, with the seed, if that does not come.
+    /// Runs to the end; panics, with the seed, if that does not come, or if the run's journal does
+    /// not lead to the same decisions again.
     pub(crate) fn run(&mut self) -> RunStatus {
+        let status = self.run_once();
+        let seed = self.options.seed;
+        match self.replay() {
+            None => status,
+            Some(Ok(replayed)) if replayed.is_whole => status,
+            Some(other) => panic!("seed {seed}: decided again: {other:?}"),
+        }
+    }
+
+    fn replay(&self) -> Option<Result<Replayed, ReplayError>> {
+        let (job, beside) = self.job.as_ref()?;
+        let records = self.times.iter().copied().zip(self.records.iter().cloned());
+        let journal = journal::journal(job, beside, self.options.starting_max, records);
+        Some(journal::replay(&journal))
+    }
+
+    fn run_once(&mut self) -> RunStatus {
         self.start();
         loop {
             if let Some(status) = self.status {
@@ -306,7 +329,7 @@ impl World {
 
     fn note(&mut self, launch: LaunchId, text: &[u8]) {
         let note = Note { received: WTime::from_ns(1), text: text.to_vec() };
-        self.at(self.now, Input::Noted { launch, t3: self.now, note });
+        self.at(self.now, Input::Noted { launch, t3: self.now, note: note.into() });
     }
 
     /// A command that has no reply yet is answered soon, as cancelled.

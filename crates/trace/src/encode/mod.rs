@@ -65,6 +65,8 @@ pub(crate) fn encode(record: Record, out: &mut Vec<u8>) {
         | Event::Awaited { .. }
         | Event::Info { .. }
         | Event::Garbled { .. }
+        | Event::WrongReply { .. }
+        | Event::Given { .. }
         | Event::WaveStarted { .. }
         | Event::WaveEnded { .. }
         | Event::WaveSkipped { .. }

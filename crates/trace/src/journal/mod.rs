@@ -42,6 +42,14 @@ pub fn encode<I: IntoIterator<Item = crate::Record>>(records: I) -> Vec<u8> {
     out
 }
 
+/// The payload of one record's entry.
+#[must_use]
+pub fn payload(record: crate::Record) -> Vec<u8> {
+    let mut out = Vec::new();
+    crate::encode::encode(record, &mut out);
+    out
+}
+
 /// Appends an entry with this payload and good checksums, whether it is a record or not: what a
 /// newer program, or a bug, may write.
 pub fn append_payload(out: &mut Vec<u8>, payload: &[u8]) {

@@ -20,6 +20,8 @@ pub struct JournalReader<R> {
     /// Place in the file of `buffer[start]`.
     offset: u64,
     opened: bool,
+    /// Length of the payload that ends at `start`: that of the last record.
+    payload_bytes: usize,
 }
 
 /// What comes next.
@@ -65,13 +67,20 @@ pub enum JournalError {
 impl<R: Read> JournalReader<R> {
     /// Reads from `source`, which stands at the journal's first byte.
     pub const fn new(source: R) -> Self {
-        Self { source, buffer: Vec::new(), start: 0, offset: 0, opened: false }
+        Self { source, buffer: Vec::new(), start: 0, offset: 0, opened: false, payload_bytes: 0 }
     }
 
     /// Reads on from `source`, which stands at `position`, where another reader said that a record
     /// begins.
     pub const fn resume(source: R, position: u64) -> Self {
-        Self { source, buffer: Vec::new(), start: 0, offset: position, opened: true }
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            offset: position,
+            opened: true,
+            payload_bytes: 0,
+        }
     }
 
     /// Where the next record begins, in bytes from the file's start.
@@ -80,12 +89,19 @@ impl<R: Read> JournalReader<R> {
         if self.opened { self.offset } else { FILE_HEADER_BYTES as u64 }
     }
 
+    /// The bytes of the record that [`Self::read_next`] returned last, until it is called again.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        &self.buffer[self.start - self.payload_bytes..self.start]
+    }
+
     /// The next record.
     ///
     /// # Errors
     /// If the source fails, or holds something else than a sound journal; what was returned before
     /// stays good, and the same error comes again.
     pub fn read_next(&mut self) -> Result<Next, JournalError> {
+        self.payload_bytes = 0;
         if !self.opened && !self.open()? {
             return Ok(self.end());
         }
@@ -122,6 +138,7 @@ impl<R: Read> JournalReader<R> {
             .and_then(Record::try_from)
             .map_err(|why| self.damaged(why))?;
         self.consume(ENTRY_HEADER_BYTES + length);
+        self.payload_bytes = length;
         Ok(Next::Record(record))
     }
 

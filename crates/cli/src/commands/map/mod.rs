@@ -107,13 +107,8 @@ fn setup(places: &Places, args: &MapArgs, items: ByteItems) -> Result<RunSetup, 
         workers: workers.min(u32::try_from(count).unwrap_or(u32::MAX)),
         timeout: args.timeout,
     };
+    let options = map.to_json();
     let program = map.program().map_err(CliError::Map)?;
-    let options = serde_json::json!({ "map": {
-        "command": args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
-        "put": args.put.as_ref().map(|path| path.to_string_lossy()),
-        "items": count,
-        "workers": workers,
-    }});
     Ok(RunSetup {
         program: Arc::new(program),
         job_text: format!("# musec map: {options}\n").into_bytes(),
@@ -123,7 +118,7 @@ fn setup(places: &Places, args: &MapArgs, items: ByteItems) -> Result<RunSetup, 
         launch_by: LaunchBy::Local,
         is_recorded: true,
         listen: args.listen,
-        options_json: options.to_string(),
+        options_json: options,
         version: env!("CARGO_PKG_VERSION").into(),
     })
 }
