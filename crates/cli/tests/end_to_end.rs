@@ -452,8 +452,9 @@ fn a_killed_worker_is_named_its_child_is_gone_and_the_others_go_on() {
 
 #[test]
 fn when_coordinator_and_workers_are_killed_together_nothing_is_left() {
-    let place =
-        Place::new("[job]\nworkers = 3\n[[step]]\nrun = \"sleep 3600 & sleep 3601; true\"\n");
+    let place = Place::new(
+        "[job]\nworkers = 3\n[[step]]\nrun = \"sleep 3600 & sleep 3601; true\"\n[[step]]\nwait_info = \"x\"\n",
+    );
     let mut musec = place.start(&[]);
     place.await_processes("sleep 3601", 3);
     let workers = place.await_processes("musec worker", 3);

@@ -44,9 +44,7 @@ impl Notes {
     /// # Errors
     /// If one of them cannot be made.
     pub(crate) fn create(scratch: &Scratch, clock: WClock) -> io::Result<Self> {
-        let mut folder = scratch.path().as_os_str().to_owned();
-        folder.push(".notes");
-        let folder = PathBuf::from(folder);
+        let folder = notes_folder(scratch.path());
         DirBuilder::new().mode(0o700).create(&folder)?;
         let made = || -> io::Result<_> {
             symlink(std::env::current_exe()?, folder.join("musec"))?;
@@ -116,6 +114,13 @@ impl Notes {
             tracing::warn!("cannot remove {}: {error}", self.folder.display());
         }
     }
+}
+
+/// The folder that goes with a scratch folder.
+pub(crate) fn notes_folder(scratch: &Path) -> PathBuf {
+    let mut folder = scratch.as_os_str().to_owned();
+    folder.push(".notes");
+    folder.into()
 }
 
 /// Tells a note to the worker that runs this process.

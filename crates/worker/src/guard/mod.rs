@@ -195,6 +195,7 @@ async fn clean_up_all(
         }
         kill_marked(&wards).await;
         wards.iter().filter_map(|ward| ward.scratch_within(&root)).for_each(remove);
+        wards.iter().filter_map(|ward| ward.notes_within(&root)).for_each(|notes| remove(&notes));
         shared.wards.set(shared.wards.get() - wards.len());
     }
 }

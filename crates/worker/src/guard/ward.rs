@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::marked::start_ticks;
+use crate::notes::notes_folder;
 
 /// Groups of one worker at a time: more than a machine runs.
 const GROUPS_MAX: usize = 100_000;
@@ -72,9 +73,18 @@ impl Ward {
 
     /// The folder to remove, if it lies where a worker's folder lies.
     pub(super) fn scratch_within(&self, root: &Path) -> Option<&Path> {
+        self.child_of(root).filter(|_| !self.keeps)
+    }
+
+    /// The folder for notes beside it, which never stays.
+    pub(super) fn notes_within(&self, root: &Path) -> Option<PathBuf> {
+        self.child_of(root).map(notes_folder)
+    }
+
+    fn child_of(&self, root: &Path) -> Option<&Path> {
         let scratch = self.scratch.as_deref()?;
         let is_child = scratch.parent() == Some(root) && scratch.file_name().is_some();
-        (is_child && !self.keeps).then_some(scratch)
+        is_child.then_some(scratch)
     }
 }
 
@@ -122,11 +132,12 @@ mod tests {
         let asked = |scratch: &str| {
             let mut ward = Ward::default();
             ward.hear(format!("hello ab/1 {scratch}").as_bytes());
-            ward.scratch_within(root).map(Path::to_owned)
+            (ward.scratch_within(root).map(Path::to_owned), ward.notes_within(root))
         };
-        assert_eq!(asked("/tmp/run/w0.0"), Some("/tmp/run/w0.0".into()));
+        let both = (Some("/tmp/run/w0.0".into()), Some("/tmp/run/w0.0.notes".into()));
+        assert_eq!(asked("/tmp/run/w0.0"), both);
         for other in ["", "/", "/tmp", "/tmp/run", "/tmp/run/..", "/tmp/run/../x", "w0.0"] {
-            assert_eq!(asked(other), None, "{other}");
+            assert_eq!(asked(other), (None, None), "{other}");
         }
     }
 }
