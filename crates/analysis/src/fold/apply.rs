@@ -251,13 +251,9 @@ impl Attempt {
             Event::ItemGiven { item, value_json, .. } => {
                 self.items.push(Given { at, item: *item, value_json: value_json.clone() });
             }
-            Event::Pulse { t0, t3, received, encoded, clock_gap_ns, .. } => self.pulse(Pulse {
-                t0: *t0,
-                t3: *t3,
-                received: *received,
-                encoded: *encoded,
-                clock_gap_ns: *clock_gap_ns,
-            }),
+            &Event::Pulse { t0, t3, received, encoded, clock_gap_ns, .. } => {
+                self.pulse(Pulse { t0, t3, received, encoded, clock_gap_ns });
+            }
             Event::Stalled { from, to, .. } => {
                 self.stalls.push((*from, *to));
                 self.last_sign = self.last_sign.max(at);

@@ -127,15 +127,17 @@ impl Trace {
         slowest
     }
 
-    /// Forgets commands that were answered, heartbeats, and what items were, so that a live view of a long
-    /// run needs memory for its attempts and not for all that they ever did. What this file tells
-    /// stays the same; an account, report or path of this trace would be wrong from then on.
+    /// Forgets commands that were answered, heartbeats, moves, and what items were, so that a live
+    /// view of a long run needs memory for its attempts and not for all that they ever did. What
+    /// this file tells stays the same; an account, report or path of this trace would be wrong from
+    /// then on.
     pub fn forget_past(&mut self) {
         for attempt in self.attempts.values_mut() {
             let Attempt { commands, outstanding, .. } = attempt;
             commands.retain(|id, _| outstanding.contains(id));
             attempt.pulses = Vec::new();
             attempt.stalls = Vec::new();
+            attempt.moves = Vec::new();
             attempt.awaits = Vec::new();
             for item in &mut attempt.items {
                 item.value_json = String::new();
