@@ -64,6 +64,16 @@ pub(crate) enum CliError {
     },
     #[error(transparent)]
     Replay(#[from] musec_core::replay::ReplayError),
+    #[error(
+        "the run is over ({status:?}), but its journal {path} is not there any more: somebody removed \
+         it meanwhile, and nothing else can be told of the run"
+    )]
+    JournalGone {
+        path: PathBuf,
+        status: musec_trace::RunStatus,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("the figures of this run do not sum up: {0}; this is a bug of musec, please report it")]
     Conservation(String),
     #[error("cannot write to standard output")]
@@ -125,6 +135,7 @@ impl CliError {
             Self::Run(RunError::ResultsInterrupted { .. }) => 130,
             Self::Run(RunError::Journal { .. } | RunError::Results { .. })
             | Self::Bench { .. }
+            | Self::JournalGone { .. }
             | Self::Output(_)
             | Self::Write { .. }
             | Self::Panicked => 1,

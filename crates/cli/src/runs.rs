@@ -80,10 +80,21 @@ pub(crate) fn find(runs: &Path, name: &str) -> Result<FoundRun, NoRun> {
 impl FoundRun {
     /// Reads the whole journal, as far as it is written.
     pub(crate) fn read(&self) -> Result<ReadRun, CliError> {
+        let (read, damage) = self.read_to_damage()?;
+        damage.map_or(Ok(read), Err)
+    }
+
+    /// Reads the journal up to its end or to where it is damaged, which is told too. If nothing
+    /// could be read before it, the damage is the error.
+    pub(crate) fn read_to_damage(&self) -> Result<(ReadRun, Option<CliError>), CliError> {
         let mut follower = Follower::open(&self.folder)?;
         let liveness = follower.liveness();
-        let torn_bytes = follower.advance()?;
-        Ok(ReadRun { trace: follower.trace, liveness, torn_bytes })
+        let (torn_bytes, damage) = match follower.advance() {
+            Ok(torn_bytes) => (torn_bytes, None),
+            Err(error) if follower.trace.run().is_none() => return Err(error),
+            Err(error) => (0, Some(error)),
+        };
+        Ok((ReadRun { trace: follower.trace, liveness, torn_bytes }, damage))
     }
 }
 

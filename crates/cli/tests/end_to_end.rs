@@ -237,7 +237,10 @@ as = "port.{{ index }}"
     );
     let output = place.run(&["run", "job.toml", "--format", "json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_conserved(&json(&output));
+    let report = json(&output);
+    assert_conserved(&report);
+    let teardown_ns = report["breakdown"]["categories"]["teardown"].as_u64().expect("a time");
+    assert!(teardown_ns < 2_000_000_000, "two workers end without waiting: {teardown_ns} ns");
     for worker in 0..2 {
         let port = fs::read_to_string(place.path(&format!("out/port.{worker}")));
         assert_eq!(port.expect("it came back"), format!("800{worker}\n"));

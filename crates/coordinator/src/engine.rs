@@ -125,6 +125,15 @@ impl Engine {
         if late_ns > LATE_NS {
             self.recorder.lag.add(late_ns);
         }
+        let late = Duration::from_nanos(late_ns);
+        if late > limits::FROZEN_AFTER {
+            tracing::warn!(
+                "this process itself stood still for {} s (suspended, or without a processor); \
+                 workers end when they have not heard of it for {} s",
+                late.as_secs(),
+                limits::SILENCE_MAX.as_secs(),
+            );
+        }
     }
 
     /// Ends the launcher, then the journal, so that a run is over when its journal's lock is free.

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use musec_protocol::limits::HANDSHAKE_TIME_MAX;
 use musec_protocol::{
@@ -32,6 +33,46 @@ pub(crate) struct Connected {
     /// Holds what came after the welcome.
     pub(crate) decoder: FrameDecoder,
     pub(crate) welcome: Welcome,
+}
+
+/// How long a worker tries again whose connection is broken off before it was let in: a coordinator
+/// that is besieged by strangers, or short of descriptors, has room again soon.
+const TRY_AGAIN_MAX: Duration = Duration::from_secs(10);
+
+/// Before the second try; doubled before each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+
+/// As [`connect`], and again where the connection was broken off without a word: the ticket is
+/// still good then. A coordinator that is gone, or that refuses, is believed at once.
+///
+/// # Errors
+/// Those of the last try.
+pub(crate) async fn connect_patiently(
+    ticket: &Ticket,
+    clock: WClock,
+) -> Result<Connected, WorkerError> {
+    let from = clock.now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let error = match Box::pin(connect(ticket, clock)).await {
+            Ok(connected) => return Ok(connected),
+            Err(error) => error,
+        };
+        let is_over = Duration::from_nanos(clock.now().since(from)) + pause > TRY_AGAIN_MAX;
+        if is_over || !is_broken_off(&error) {
+            return Err(error);
+        }
+        tracing::info!("trying again: {error}");
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+    }
+}
+
+/// Whether the other side went away in the middle of the handshake, without saying why.
+fn is_broken_off(error: &WorkerError) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let WorkerError::Handshake { source, .. } = error else { return false };
+    matches!(source.kind(), ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof)
 }
 
 /// Connects to the first address of the ticket that answers, and says hello.

@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::client::TlsStream;
 
 use crate::clock::WClock;
-use crate::connect::{Connected, READ_BYTES, connect};
+use crate::connect::{Connected, READ_BYTES, connect_patiently};
 use crate::error::WorkerError;
 use crate::execute::{Begun, Context, execute};
 use crate::guard::GuardLine;
@@ -62,7 +62,7 @@ async fn join(ticket: &Ticket, clock: WClock) -> Result<(), WorkerError> {
     let signalled = signalled()?;
     tokio::pin!(signalled);
     let connected = tokio::select! {
-        connected = connect(ticket, clock) => connected?,
+        connected = connect_patiently(ticket, clock) => connected?,
         name = &mut signalled => return Err(WorkerError::Signal(name)),
     };
     let session = Session::begin(ticket, clock, connected).await?;
@@ -95,6 +95,8 @@ struct Session {
     speaker: Speaker,
     writer: tokio::task::JoinHandle<std::io::Result<()>>,
     ticker: tokio::task::JoinHandle<()>,
+    /// What hands on what user code tells, where anybody hears it.
+    forwarding: Option<tokio::task::AbortHandle>,
 }
 
 impl Session {
@@ -132,9 +134,9 @@ impl Session {
             Context { clock, welcome, deadline, scratch, marker, processes, guard, stores, notes };
         let (reader, writer) = tokio::io::split(stream);
         let (speaker, queue) = Speaker::channel();
-        if let Some(notes) = &context.notes {
-            tokio::task::spawn_local(Rc::clone(notes).forward(speaker.clone()));
-        }
+        let forwarding = context.notes.as_ref().map(|notes| {
+            tokio::task::spawn_local(Rc::clone(notes).forward(speaker.clone())).abort_handle()
+        });
         let stalls = Rc::new(StallWatch::new(clock.now()));
         let writer = write_all(writer, queue, clock, Rc::clone(&stalls));
         Ok(Self {
@@ -145,6 +147,7 @@ impl Session {
             stops: Rc::default(),
             writer: tokio::task::spawn_local(writer),
             ticker: tokio::task::spawn_local(tick(stalls, clock, speaker.clone())),
+            forwarding,
             speaker,
         })
     }
@@ -168,6 +171,10 @@ impl Session {
         let begun = Begun::new(id, received, &self.context);
         self.clean_up().await;
         self.speaker.say(Say::Reply(Box::new(begun.finish(Outcome::Ok, &self.context))));
+        // The writer ends when nobody can speak any more.
+        if let Some(forwarding) = &self.forwarding {
+            forwarding.abort();
+        }
         self.ticker.abort();
         drop(self.ticker.await);
         drop(self.speaker);

@@ -11,11 +11,12 @@ use crate::runs::{ReadRun, find};
 use crate::terminal::look::Look;
 use crate::terminal::report as screen;
 
-/// Prints the report of a run that is or was.
+/// Prints the report of a run that is or was; of a damaged journal that of what precedes the
+/// damage, which is the error then.
 pub(crate) fn report(places: &Places, args: &ReportArgs) -> Result<ExitCode, CliError> {
-    let run = find(&places.runs, &args.run)?.read()?;
+    let (run, damage) = find(&places.runs, &args.run)?.read_to_damage()?;
     show_report(&run, args.format)?;
-    Ok(ExitCode::SUCCESS)
+    damage.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 /// Prints the report of what was read. Nothing is printed if its figures do not sum up.

@@ -102,7 +102,7 @@ fn conclude(
     args: &RunArgs,
     finished: Option<&Finished>,
 ) -> Result<(), CliError> {
-    let mut follower = Follower::open(folder)?;
+    let mut follower = Follower::open(folder).map_err(|error| gone(error, finished))?;
     let torn_bytes = follower.advance()?;
     let liveness = RunLiveness::NotRunning;
     let read = ReadRun { trace: follower.trace, liveness, torn_bytes };
@@ -119,6 +119,16 @@ fn conclude(
         complain(&came_back(&finished.results.files));
     }
     Ok(())
+}
+
+/// A journal that cannot be read when its run has just ended was taken away meanwhile.
+fn gone(error: CliError, finished: Option<&Finished>) -> CliError {
+    match (error, finished) {
+        (CliError::Read { path, source }, Some(finished)) => {
+            CliError::JournalGone { path, status: finished.status, source }
+        }
+        (error, _) => error,
+    }
 }
 
 fn came_back(files: &[PathBuf]) -> String {

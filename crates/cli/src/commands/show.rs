@@ -14,7 +14,7 @@ use crate::terminal::look::Look;
 /// Prints every command of every attempt of a worker.
 pub(crate) fn show(places: &Places, args: &ShowArgs) -> Result<ExitCode, CliError> {
     let run = find(&places.runs, &args.run)?;
-    let read = run.read()?;
+    let (read, damage) = run.read_to_damage()?;
     let account = match read.liveness {
         RunLiveness::Running => Account::of_running(&read.trace),
         RunLiveness::NotRunning => Account::of(&read.trace),
@@ -27,5 +27,5 @@ pub(crate) fn show(places: &Places, args: &ShowArgs) -> Result<ExitCode, CliErro
         Format::Json => print_json(&show)?,
         Format::Human => print(crate::terminal::show::render(&show, &Look::of_stdout()))?,
     }
-    Ok(ExitCode::SUCCESS)
+    damage.map_or(Ok(ExitCode::SUCCESS), Err)
 }

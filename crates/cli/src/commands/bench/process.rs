@@ -58,7 +58,7 @@ pub(super) struct Scratch(PathBuf);
 impl Scratch {
     pub(super) fn create(name: &str) -> Result<Self, CliError> {
         let path = std::env::temp_dir().join(format!("musec-bench-{}-{name}", std::process::id()));
-        let made = std::fs::create_dir_all(&path);
+        let made = std::fs::create_dir(&path);
         made.map_err(|source| CliError::Write { path: path.clone(), source })?;
         Ok(Self(path))
     }
