@@ -38,6 +38,18 @@ impl Busy {
 }
 
 #[test]
+fn a_worker_that_is_broken_off_before_it_was_let_in_tries_again() {
+    let coordinator = Coordinator::new();
+    let mut worker = worker(&coordinator.ticket(Path::new("")));
+    coordinator.break_off();
+    coordinator.break_off();
+    let mut session = coordinator.accept(coordinator.welcome());
+    session.send(Action::Quit);
+    session.reply();
+    assert!(worker.ended().success());
+}
+
+#[test]
 fn a_worker_that_loses_its_coordinator_leaves_nothing() {
     let Busy { coordinator, session, mut worker, pids } = busy(Coordinator::new(), Path::new(""));
     drop(session);

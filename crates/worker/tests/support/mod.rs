@@ -101,6 +101,11 @@ impl Coordinator {
         session
     }
 
+    /// Takes a connection, and closes it without a word.
+    pub(crate) fn break_off(&self) {
+        drop(self.listener.accept().expect("a worker"));
+    }
+
     pub(crate) fn refuse(&self, refusal: Refusal) {
         let mut session = self.greet(Some(refusal));
         let mut rest = Vec::new();
