@@ -28,6 +28,9 @@ use crate::engine::SharedEngine;
 /// Pause after the system refused to accept, so that a lack of descriptors does not become a spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// The system's refusals are told this often at most; the report counts them all.
+const WARN_EVERY: Duration = Duration::from_secs(10);
+
 /// A peer that has proved who it is, and wants to join.
 pub(crate) struct Knock {
     pub(crate) connection: Rc<Connection>,
@@ -47,11 +50,16 @@ pub(crate) async fn accept_all(
     strangers_max: usize,
 ) {
     let strangers = Strangers::new(strangers_max);
+    let mut quiet_until = CTime::ZERO;
     loop {
         let socket = match listener.accept().await {
             Ok((socket, _)) => socket,
             Err(error) => {
-                tracing::warn!("cannot accept a connection: {error}");
+                let now = clock.now();
+                if now >= quiet_until {
+                    tracing::warn!("cannot accept connections: {error}");
+                    quiet_until = now.after(WARN_EVERY);
+                }
                 engine.refused("system refused to accept");
                 // What it lacks is most likely descriptors, and strangers have some.
                 strangers.turn_away_oldest();
