@@ -234,7 +234,8 @@ impl Planner<'_> {
     fn number(&self, what: &'static str, expr: &Expr) -> Result<i128, PlanError> {
         let failed = |why: String| self.failed(what, expr, why);
         let value = expr.value(&self.known).map_err(|error| failed(error.why))?;
-        whole_number(&value).ok_or_else(|| failed(format!("{value} is not a whole number")))
+        whole_number(&value)
+            .ok_or_else(|| failed(format!("{} is not a whole number", in_short(&value))))
     }
 
     fn failed(&self, what: &'static str, expr: &Expr, why: String) -> PlanError {
@@ -266,10 +267,13 @@ impl Planner<'_> {
     /// The values of a list that an expression gives.
     fn values(&self, list: &Expr) -> Result<ItemList, PlanError> {
         let failed = |why: String| self.failed("items", list, why);
-        let value = list
-            .value(&self.known)
-            .and_then(|value| value::freeze_list(&value).map_err(|why| list.failed(why)))
-            .map_err(|error| failed(error.why))?;
+        let value = list.value(&self.known).map_err(|error| failed(error.why))?;
+        // Lists may be lazy: one that is too long is never made.
+        let count = u64::try_from(value.len().unwrap_or(0)).unwrap_or(u64::MAX);
+        if count > ITEMS_MAX {
+            self.bounded::<u64>("items", count.into(), ITEMS_MAX)?;
+        }
+        let value = value::freeze_list(&value).map_err(|why| failed(list.failed(why).why))?;
         match value::to_json(&value) {
             Some(Json::Array(values)) => Ok(ItemList::Values(values)),
             Some(_) | None => Err(failed(format!("a {} is not a list", value.kind()))),
@@ -349,4 +353,19 @@ impl Planner<'_> {
 /// An integer, or a float without a fraction.
 pub(crate) fn whole_number(value: &Value) -> Option<i128> {
     if value.is_number() { i128::try_from(value.clone()).ok() } else { None }
+}
+/// Characters of a text that errors repeat.
+const SHORT_CHARS_MAX: usize = 60;
+
+/// A value as errors repeat it: of a text the beginning, of a list or table only what it is.
+fn in_short(value: &Value) -> String {
+    use crate::template::ValueKind;
+    match (value.as_str(), value.kind()) {
+        (Some(text), _) if text.chars().nth(SHORT_CHARS_MAX).is_some() => {
+            text.chars().take(SHORT_CHARS_MAX).chain(['…']).collect()
+        }
+        (None, ValueKind::Seq | ValueKind::Iterable) => "a list".into(),
+        (None, ValueKind::Map) => "a table".into(),
+        (Some(_) | None, _) => value.to_string(),
+    }
 }

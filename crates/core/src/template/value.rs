@@ -81,6 +81,10 @@ fn freeze_within(value: &Value, depth: u32, budget: &mut usize) -> Result<Value,
         | ValueKind::None => Ok(value.clone()),
         ValueKind::Seq | ValueKind::Iterable => {
             let depth = deeper(depth)?;
+            // A lazy list that is too long is not even begun.
+            if value.len().is_some_and(|len| len.saturating_mul(SLOT_BYTES) > *budget) {
+                return Err(Unfit::Large);
+            }
             let mut values = Vec::new();
             for inner in value.try_iter().map_err(|error| error.to_string())?.checked() {
                 let inner = inner.map_err(|error| error.to_string())?;
