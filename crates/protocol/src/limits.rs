@@ -67,3 +67,7 @@ pub const NOTE_BYTES_MAX: usize = 8 << 10;
 
 /// Longest key of an info, in bytes.
 pub const INFO_KEY_BYTES_MAX: usize = 256;
+
+/// Longest glob, in bytes: as long as a path may be. The matcher of one that is much longer cannot
+/// be made.
+pub const GLOB_BYTES_MAX: usize = 4096;

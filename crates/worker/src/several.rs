@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use futures_util::stream;
 use futures_util::{StreamExt, TryStreamExt};
 use globset::{GlobBuilder, GlobMatcher};
-use musec_protocol::limits::{FRAME_BYTES_MAX, OBJECTS_MAX};
+use musec_protocol::limits::{FRAME_BYTES_MAX, GLOB_BYTES_MAX, OBJECTS_MAX};
 use musec_protocol::{ErrorKind, Get, Outcome, PhaseKind, Place, Put, Which};
 
 use crate::execute::{Context, blocking};
@@ -105,6 +105,10 @@ impl Names {
             return Ok(Self { folder, glob: None });
         }
         let text = text.trim_start_matches("./");
+        if text.len() > GLOB_BYTES_MAX {
+            let why = format!("a glob is longer than {GLOB_BYTES_MAX} bytes");
+            return Err(Failure::new(ErrorKind::Invalid, why));
+        }
         let glob = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
         let glob = glob.map_err(|error| {
             Failure::new(ErrorKind::Invalid, format!("{text:?} is not a glob: {}", error.kind()))

@@ -5,10 +5,14 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 use musec_protocol::Place;
+use musec_protocol::limits::GLOB_BYTES_MAX;
 
 use crate::program::node::place_of;
 use crate::program::{Items, PlanError, Program, WaveId};
 use crate::template::{Planning, Template};
+
+/// Characters of a glob that is too long, in its error.
+const SHOWN_CHARS: usize = 60;
 
 /// What to look at.
 #[derive(Clone, Debug)]
@@ -52,6 +56,12 @@ impl Glob {
     /// # Errors
     /// When it is not a glob.
     pub fn new(place: Place, pattern: &str) -> Result<Self, PlanError> {
+        if pattern.len() > GLOB_BYTES_MAX {
+            return Err(PlanError::Glob {
+                pattern: pattern.chars().take(SHOWN_CHARS).chain(['…']).collect(),
+                why: format!("it is longer than {GLOB_BYTES_MAX} bytes"),
+            });
+        }
         let matcher = GlobBuilder::new(pattern)
             .literal_separator(true)
             .backslash_escape(true)
