@@ -1,7 +1,7 @@
 //! Runs decided again from their journals: the same decisions, byte for byte; and a journal in
 //! which anything was changed is found, at its place.
 //!
-//! Every other simulated run of `tests/fleet.rs`, `tests/waves.rs` and `tests/endings.rs` is
+//! Every other simulated run of `tests/fleet`, `tests/waves.rs` and `tests/endings.rs` is
 //! decided again too, where it ends.
 
 mod world;
