@@ -342,7 +342,7 @@ impl Engine {
     /// Hands all that is encrypted to the sockets: many in a row, for the kernel's code and ours
     /// drive each other out of the processor's caches.
     fn flush(&mut self) {
-        for launch in std::mem::take(&mut self.unsent) {
+        while let Some(launch) = self.unsent.pop() {
             let connection = self.peers.known(launch).and_then(|peer| peer.connection.as_ref());
             if let Some(Err(error)) = connection.map(|connection| connection.flush()) {
                 self.broken_off(launch, &error);

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use musec_core::fleet::{Fleet, FleetOptions, Input, Output};
 use musec_core::job::{Options, parse};
-use musec_protocol::{CommandId, Hello, LaunchId, Outcome, Reply, Tail, WTime};
+use musec_protocol::{CommandId, Hello, LaunchId, Outcome, Reply, WTime};
 use musec_trace::{CTime, ClockKind, Joined};
 
 /// Workers that take turns, so that no one's state stays in the nearest cache.
@@ -59,7 +59,10 @@ fn measure(workers: u32, list: &str) -> u128 {
     for _ in 0..COMMANDS {
         let (launch, id) = sent.pop_front().expect("a command is always under way");
         now = CTime::from_ns(now.ns + 1000);
-        fleet.handle(now, Input::Replied { launch, t3: now, reply: Box::new(reply(id)) });
+        fleet.handle(
+            now,
+            Input::Replied { launch, t3: now, reply: Box::new(Reply::bare(id, Outcome::Ok)) },
+        );
         drain(&mut fleet, &mut sent);
     }
     from.elapsed().as_nanos() / u128::from(COMMANDS)
@@ -90,24 +93,4 @@ fn joined(launch: LaunchId) -> Joined {
         facts: std::collections::BTreeMap::new(),
     };
     Joined { launch, tcp: CTime::ZERO, tls: CTime::ZERO, t3: CTime::ZERO, hello }
-}
-
-fn reply(id: CommandId) -> Reply {
-    Reply {
-        id,
-        received: WTime::default(),
-        started: WTime::default(),
-        finished: WTime::default(),
-        encoded: WTime::default(),
-        clock_gap_ns: 0,
-        remaining_started_ms: None,
-        remaining_finished_ms: None,
-        outcome: Outcome::Ok,
-        phases: Vec::new(),
-        usage: None,
-        stdout: Tail::default(),
-        stderr: Tail::default(),
-        bytes: 0,
-        objects: Vec::new(),
-    }
 }

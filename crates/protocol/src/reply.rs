@@ -64,6 +64,30 @@ pub enum Outcome {
 }
 
 impl Reply {
+    /// A reply that says how its command ended, and no more: all stamps are 0, nothing was printed,
+    /// used or moved. What there is to say is filled in.
+    #[must_use]
+    pub const fn bare(id: CommandId, outcome: Outcome) -> Self {
+        let never = WTime::from_ns(0);
+        Self {
+            id,
+            received: never,
+            started: never,
+            finished: never,
+            encoded: never,
+            clock_gap_ns: 0,
+            remaining_started_ms: None,
+            remaining_finished_ms: None,
+            outcome,
+            phases: Vec::new(),
+            usage: None,
+            stdout: Tail { text: Vec::new(), total_bytes: 0 },
+            stderr: Tail { text: Vec::new(), total_bytes: 0 },
+            bytes: 0,
+            objects: Vec::new(),
+        }
+    }
+
     /// The last lines of what the command printed, as far as its tails hold it: standard error if
     /// there is any, else standard output; at most [`LAST_OUTPUT_BYTES_MAX`] bytes.
     #[must_use]
@@ -180,21 +204,9 @@ mod tests {
     fn reply(stdout: &[u8], stderr: &[u8]) -> Reply {
         let tail = |text: &[u8]| Tail { text: text.to_vec(), total_bytes: text.len() as u64 };
         Reply {
-            id: CommandId(0),
-            received: WTime::default(),
-            started: WTime::default(),
-            finished: WTime::default(),
-            encoded: WTime::default(),
-            clock_gap_ns: 0,
-            remaining_started_ms: None,
-            remaining_finished_ms: None,
-            outcome: Outcome::Exited(1),
-            phases: Vec::new(),
-            usage: None,
             stdout: tail(stdout),
             stderr: tail(stderr),
-            bytes: 0,
-            objects: Vec::new(),
+            ..Reply::bare(CommandId(0), Outcome::Exited(1))
         }
     }
 

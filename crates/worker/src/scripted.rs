@@ -15,8 +15,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use musec_protocol::{
-    Action, Command, CommandId, FrameDecoder, FromWorker, Outcome, Pong, Reply, Tail, Ticket,
-    ToWorker, WTime, begin_frame, end_frame,
+    Action, Command, CommandId, FrameDecoder, FromWorker, Outcome, Pong, Reply, Ticket, ToWorker,
+    WTime, begin_frame, end_frame,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -259,21 +259,12 @@ impl Session {
     fn finish(&mut self, begun: &Begun) -> Result<(), WorkerError> {
         let finished = self.clock.now();
         let reply = Reply {
-            id: begun.id,
             received: begun.received,
             started: begun.started,
             finished,
             clock_gap_ns: clock_gap_ns(),
             encoded: self.clock.now(),
-            remaining_started_ms: None,
-            remaining_finished_ms: None,
-            outcome: Outcome::Ok,
-            phases: Vec::new(),
-            usage: None,
-            stdout: Tail::default(),
-            stderr: Tail::default(),
-            bytes: 0,
-            objects: Vec::new(),
+            ..Reply::bare(begun.id, Outcome::Ok)
         };
         say(&mut self.said, &FromWorker::Reply(reply))
     }

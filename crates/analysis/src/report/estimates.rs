@@ -52,6 +52,13 @@ pub(super) fn estimate_errors(trace: &Trace) -> BTreeMap<&'static str, ErrorQuan
             }
         }
     }
+    quantiles(errors)
+}
+
+/// The quantiles of the errors of each category; one without any is left out.
+pub(super) fn quantiles(
+    errors: BTreeMap<&'static str, Vec<f64>>,
+) -> BTreeMap<&'static str, ErrorQuantiles> {
     let quantiles = errors.into_iter().filter_map(|(category, mut errors)| {
         errors.sort_by(f64::total_cmp);
         let p50 = nearest_rank(&errors, 50)?;

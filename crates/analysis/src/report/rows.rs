@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use musec_trace::{PhaseKind, StateId, WaveId};
 
+use super::estimates::quantiles;
 use super::model::{
     CommandReport, ErrorQuantiles, FailureReport, PrintReport, StallReport, StateReport,
     StorePhases,
@@ -11,7 +12,7 @@ use super::model::{
 use super::{share, text};
 use crate::breakdown::{Account, Split};
 use crate::fold::{Attempt, Command, ReplyFacts, Trace};
-use crate::quantile::{Quantiles, nearest_rank};
+use crate::quantile::Quantiles;
 
 /// Time by wave and state. A visit without any time counts as one of 0 ns.
 pub(super) fn states(trace: &Trace, account: &Account, life_ns: u128) -> Vec<StateReport> {
@@ -172,12 +173,7 @@ pub(super) fn view_errors(trace: &Trace) -> BTreeMap<&'static str, ErrorQuantile
             errors.entry(category).or_default().push(error);
         }
     }
-    let quantiles = errors.into_iter().filter_map(|(category, mut errors)| {
-        errors.sort_by(f64::total_cmp);
-        let p50 = nearest_rank(&errors, 50)?;
-        Some((category, ErrorQuantiles { p50, p99: nearest_rank(&errors, 99)? }))
-    });
-    quantiles.collect()
+    quantiles(errors)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a ratio for display")]

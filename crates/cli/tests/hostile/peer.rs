@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use musec_protocol::{
     ALPN, ANSWER_BYTES, Answer, ClockKind, Command, CommandId, FrameDecoder, FromWorker, Hello,
-    LaunchId, Outcome, Pong, Preamble, Refusal, Reply, RunId, Tail, Ticket, ToWorker, WTime,
-    begin_frame, end_frame,
+    LaunchId, Outcome, Pong, Preamble, Refusal, Reply, RunId, Ticket, ToWorker, WTime, begin_frame,
+    end_frame,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
@@ -195,23 +195,8 @@ pub(crate) fn pong(seq: u64) -> FromWorker {
 
 pub(crate) fn reply(id: CommandId) -> Reply {
     let at = WTime::from_ns(1);
-    Reply {
-        id,
-        received: at,
-        started: at,
-        finished: at,
-        encoded: at,
-        clock_gap_ns: 0,
-        remaining_started_ms: None,
-        remaining_finished_ms: None,
-        outcome: Outcome::Ok,
-        phases: Vec::new(),
-        usage: None,
-        stdout: Tail::default(),
-        stderr: Tail::default(),
-        bytes: 0,
-        objects: Vec::new(),
-    }
+    let bare = Reply::bare(id, Outcome::Ok);
+    Reply { received: at, started: at, finished: at, encoded: at, ..bare }
 }
 
 pub(crate) fn answer(id: CommandId) -> FromWorker {

@@ -7,7 +7,7 @@
 
 use musec_protocol::limits::FRAME_BYTES_MAX;
 use musec_protocol::note::Told;
-use musec_protocol::{CommandId, LaunchId, Object, Outcome, Pong, Reply, Stall, Tail};
+use musec_protocol::{CommandId, LaunchId, Object, Outcome, Pong, Reply, Stall};
 use musec_trace::{CTime, Event, Record, WTime, WaveId};
 
 use crate::fleet::{Closed, Heard, Input};
@@ -190,22 +190,5 @@ fn reply_to(id: CommandId, objects: usize) -> Reply {
         last_byte: never,
         done: never,
     };
-
-    Reply {
-        id,
-        received: never,
-        started: never,
-        finished: never,
-        encoded: never,
-        clock_gap_ns: 0,
-        remaining_started_ms: None,
-        remaining_finished_ms: None,
-        outcome: Outcome::Ok,
-        phases: Vec::new(),
-        usage: None,
-        stdout: Tail::default(),
-        stderr: Tail::default(),
-        bytes: 0,
-        objects: vec![object; objects],
-    }
+    Reply { objects: vec![object; objects], ..Reply::bare(id, Outcome::Ok) }
 }

@@ -6,26 +6,13 @@ use musec_protocol::{ClockKind, CommandId, Hello, Outcome, Reply, Tail, WTime};
 
 /// A reply whose command took a nanosecond.
 pub(crate) fn reply(id: CommandId, outcome: Outcome) -> Reply {
-    Reply {
-        id,
-        received: WTime::from_ns(1),
-        started: WTime::from_ns(1),
-        finished: WTime::from_ns(2),
-        encoded: WTime::from_ns(2),
-        clock_gap_ns: 0,
-        remaining_started_ms: None,
-        remaining_finished_ms: None,
-        phases: Vec::new(),
-        usage: None,
-        stdout: match outcome {
-            Outcome::Exited(_) => Tail { text: b"hello".to_vec(), total_bytes: 5 },
-            _ => Tail::default(),
-        },
-        stderr: Tail::default(),
-        outcome,
-        bytes: 0,
-        objects: Vec::new(),
-    }
+    let [from, to] = [1, 2].map(WTime::from_ns);
+    let stdout = match outcome {
+        Outcome::Exited(_) => Tail { text: b"hello".to_vec(), total_bytes: 5 },
+        _ => Tail::default(),
+    };
+    let bare = Reply::bare(id, outcome);
+    Reply { received: from, started: from, finished: to, encoded: to, stdout, ..bare }
 }
 
 pub(crate) fn hello() -> Hello {

@@ -11,9 +11,7 @@ use std::time::Duration;
 use musec_analysis::Trace;
 use musec_core::fleet::{Closed, Fleet, FleetOptions, Input, Output};
 use musec_core::job::{Options, parse};
-use musec_protocol::{
-    Action, ClockKind, CommandId, Hello, LaunchId, Outcome, Pong, Reply, Tail, WTime,
-};
+use musec_protocol::{Action, ClockKind, CommandId, Hello, LaunchId, Outcome, Pong, Reply, WTime};
 use musec_trace::journal::append_entry;
 use musec_trace::{CTime, Event, Joined, Phase, PhaseKind, Record, RunStatus, Usage};
 use rustix::time::{ClockId, clock_gettime};
@@ -251,20 +249,12 @@ fn joined(launch: LaunchId, now: CTime) -> Joined {
 fn reply(id: CommandId, now: CTime) -> Reply {
     let [from, to] = [900_000_000, 1_000_000].map(|ns| worker_time(before(now, ns)));
     Reply {
-        id,
         received: from,
         started: from,
         finished: to,
         encoded: to,
-        clock_gap_ns: 0,
-        remaining_started_ms: None,
-        remaining_finished_ms: None,
-        outcome: Outcome::Exited(0),
         phases: vec![Phase { kind: PhaseKind::User, from, to }],
         usage: Some(Usage { user_ns: 400_000, system_ns: 300_000, peak_rss_bytes: 2 << 20 }),
-        stdout: Tail::default(),
-        stderr: Tail::default(),
-        bytes: 0,
-        objects: Vec::new(),
+        ..Reply::bare(id, Outcome::Exited(0))
     }
 }
